@@ -6,22 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rookery.core.errors import Complaint
+from rookery.core.command import BadArgument
 
 # How many games this machine can play at once, and the expressions for that number.
 
 PROCESSORS = Path("/sys/devices/system/cpu")
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
+REFUSAL = "--concurrency can't be {!r}: write 4, MAX, PHYS-1 or MAX/2."
 _EXPRESSION = re.compile(r"(MAX|PHYS|\d{1,5})(?:([-/*])(\d{1,4}))?", re.ASCII)
-
-
-class BadConcurrency(Complaint):
-    """The number of games at a time is not valid."""
-
-    exit_code = 2
-
-    def __init__(self, text: str) -> None:
-        super().__init__(f"--concurrency can't be {text!r}: write 4, MAX, PHYS-1 or MAX/2.")
 
 
 def usable_processors(quota: Path = QUOTA) -> int:
@@ -49,17 +41,17 @@ def default_concurrency(threads: int) -> int:
 
 def read_concurrency(text: str) -> int:
     """Parse a number, or an expression of MAX (processors) and PHYS (cores). Raises
-    BadConcurrency."""
+    BadArgument."""
     found = _EXPRESSION.fullmatch(text.strip().upper())
     if not found:
-        raise BadConcurrency(text)
+        raise BadArgument(REFUSAL.format(text))
     word, sign, number = found.groups()
     value = {"MAX": usable_processors, "PHYS": physical_cores}.get(word, lambda: int(word))()
     if sign:
         by = int(number)
         value = {"-": value - by, "*": value * by, "/": value // max(by, 1)}[sign]
     if not 1 <= value <= 4096:
-        raise BadConcurrency(text)
+        raise BadArgument(REFUSAL.format(text))
     return value
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from rookery.core.client.transport import ApiTransport, HttpApiTransport, not_rookery
-from rookery.core.errors import Complaint
+from rookery.core.command import BadArgument
 from rookery.core.http_failures import CallRefused
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.plan import Modification
@@ -212,12 +212,6 @@ class PeopleCalls(ApiCalls):
 WHOLE_ID = 24
 
 
-class NotOneRun(Complaint):
-    """The beginning of an id fits no run, or several."""
-
-    exit_code = 2
-
-
 class RunCalls(ApiCalls):
     """The calls about runs and machines."""
 
@@ -247,16 +241,16 @@ class RunCalls(ApiCalls):
         return self._get(place("runs", run_id), v1.RunDetails)
 
     def find_run(self, beginning: str) -> str:
-        """The id of the one run whose id starts like this. Raises NotOneRun."""
+        """The id of the one run whose id starts like this. Raises BadArgument."""
         if len(beginning) >= WHOLE_ID:
             return beginning
         found = self.runs(prefix=beginning, size=5).runs
         if len(found) == 1:
             return found[0].id
         if not found:
-            raise NotOneRun(f"There is no run whose id begins with {beginning}.")
+            raise BadArgument(f"There is no run whose id begins with {beginning}.")
         some = ", ".join(run.id for run in found[:3])
-        raise NotOneRun(f"Several runs begin with {beginning}: {some}; give more of the id.")
+        raise BadArgument(f"Several runs begin with {beginning}: {some}; give more of the id.")
 
     def address_of(self, run_id: str) -> str:
         """The address of a run's page."""

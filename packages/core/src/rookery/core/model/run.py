@@ -206,7 +206,11 @@ def core_hours(run: Run, games: int) -> float:
     return games * run.demands.threads * run.game_seconds / 3600
 
 
-# The reasons why a command on a run is refused; the docstring of each class is its message.
+# The reasons why a command on a run is refused.
+
+NOT_APPROVER = "only an approver may do this"
+FOREIGN_TASK = "the task belongs to another worker"
+HAS_FAILED = "the run was stopped by an error; start it again first"
 
 
 class RunFault(NotNow, Fault):
@@ -217,53 +221,9 @@ class NotYours(NotAllowed, RunFault):
     """only the run's owner or an approver may do this"""
 
 
-class NotApprover(NotAllowed, RunFault):
-    """only an approver may do this"""
-
-
-class BlockedByApprover(NotAllowed, RunFault):
-    """an approver has blocked this machine, and only an approver can unblock it"""
-
-
-class OwnRun(NotAllowed, RunFault):
-    """you can't approve your own run"""
-
-
-class TooOld(RunFault):
-    """the run is older than {days} days"""
-
-
-class WrongStage(RunFault):
-    """you can't {move} a run that is {stage}"""
-
-
-class StillPlaying(RunFault):
-    """the run is not finished yet"""
-
-
-class HasFailed(RunFault):
-    """the run was stopped by an error; start it again first"""
-
-
-class NotFailed(RunFault):
-    """the run was not stopped by an error"""
-
-
-class AlreadyDecided(RunFault):
-    """the run is decided: there is nothing left to play"""
-
-
-class NothingToPurge(RunFault):
-    """results of a run of kind {kind} can't be purged"""
-
-
 class BadGameCount(BadInput, RunFault):
     """the number of games must be a multiple of {step} from 0 to {most}"""
 
 
 class GamesCannotChange(BadInput, RunFault):
     """{why}"""
-
-
-class ForeignTask(RunFault):
-    """the task belongs to another worker"""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from rookery.core.errors import Complaint, Fault
+from rookery.core.errors import Complaint
 from rookery.server.ask.words import list_terms, read_stop_words, read_word_lists
 
 THESAURUS = Path(__file__).parent / "thesaurus.txt"
@@ -146,10 +146,6 @@ def _list_forms(stem: str) -> Iterator[str]:
 # Files
 
 
-class BadThesaurus(Fault, Complaint):
-    """ROOKERY_ASK_THESAURUS: the file {path} cannot be read: {reason}."""
-
-
 @dataclass(frozen=True, slots=True)
 class Lexicon:
     """The word lists of Ask: stop words and synonyms."""
@@ -169,7 +165,9 @@ def _read_extra(path: Path) -> list[str]:
     try:
         return list(read_word_lists(path))
     except (OSError, UnicodeDecodeError) as error:
-        raise BadThesaurus(path=path, reason=error) from None
+        raise Complaint(
+            f"ROOKERY_ASK_THESAURUS: the file {path} cannot be read: {error}."
+        ) from None
 
 
 def make_thesaurus(lines: Iterable[str], stop_words: frozenset[str]) -> Thesaurus:

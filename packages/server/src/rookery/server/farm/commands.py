@@ -11,7 +11,7 @@ from datetime import datetime
 
 from rookery.core.model.events import Action, about_run, about_worker
 from rookery.core.model.plan import Modification
-from rookery.core.model.run import BlockedByApprover, NotApprover, Run, Status
+from rookery.core.model.run import NOT_APPROVER, NotYours, Run, Status
 from rookery.server.farm.primary import KeyedLocks, Primary
 from rookery.server.farm.rules import lifecycle, working_set
 from rookery.server.farm.rules.answers import NO_CHANGES, Changes, Decision, MachineBlock
@@ -104,7 +104,7 @@ class RunCommands:
         that changes nothing is not logged.
         """
         if not actor.approver and not short_name.startswith(f"{actor.name}-"):
-            raise NotApprover
+            raise NotYours(NOT_APPROVER)
 
         def blocked(term: PrimaryTerm, now: datetime) -> Decision[None]:
             if term.find_done() is not None:
@@ -115,7 +115,9 @@ class RunCommands:
                 raise UnknownMachine(machine=short_name)
             known = blocks.get(short_name)
             if known is not None and known.is_approvers and not actor.approver:
-                raise BlockedByApprover
+                raise NotYours(
+                    "an approver has blocked this machine, and only an approver can unblock it"
+                )
             if _is_as_requested(known, text, actor):
                 return Decision(None)
             block = MachineBlock(short_name, text, now, actor.name)

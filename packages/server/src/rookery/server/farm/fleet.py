@@ -47,11 +47,6 @@ from rookery.server.farm.terms import PrimaryTerm, Store
 from rookery.server.farm.views import FleetActivity, FleetViews, UnknownRun, UnknownTask
 from rookery.server.logs import Log
 
-
-class NoTune(RunFault):
-    """the run tunes no parameters"""
-
-
 A = TypeVar("A")
 Pending = tuple[A, asyncio.Future[bool] | None]
 """An answer, and the commit to wait for before it is sent; None if it may be sent at once."""
@@ -222,7 +217,7 @@ class Fleet:
         if run is None:
             return Decision(OVER)
         if run.kind.tune is None:
-            raise NoTune
+            raise RunFault("the run tunes no parameters")
         drawn = self._draw(run, run.kind.tune, call.machine, slots)
         outcome = term.reception.issue(call, ticket_of(drawn.perturbations), now)
         answer = drawn if outcome.answer.alive else outcome.answer

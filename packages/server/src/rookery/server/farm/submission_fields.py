@@ -9,19 +9,10 @@ from rookery.core.model.engine import STOCKFISH, UPLOADED, Catalogue
 from rookery.core.model.plan import BOOK_NAME, Plan, Side, UciOptions
 from rookery.core.model.timecontrol import BadTimeControl, parse
 from rookery.core.protocol.checks import Checks
-from rookery.core.protocol.codec import WireFault, refuse, require
+from rookery.core.protocol.codec import refuse, require
 from rookery.core.protocol.runs import Submission, side_key
 from rookery.server.farm.repositories import parse_repository
 from rookery.server.farm.rules.patterns import is_whole
-
-
-class Unresolved(WireFault):
-    """{field}: give the 40 hex digits of the commit"""
-
-
-class NoSignature(WireFault):
-    """{field}: give the bench of the commit; its message, as given, names none"""
-
 
 # Single fields. An official worker that gets a bad value ends its process, so nothing doubtful is
 # accepted.
@@ -48,7 +39,7 @@ def commit(field: str, found: str) -> str:
     """The commit's hash in lower case. An uploaded program has no commit; callers pass the
     beginning of the program's hash instead."""
     if not found:
-        raise Unresolved(field=field)
+        refuse(field, "give the 40 hex digits of the commit")
     require(_COMMIT.fullmatch(found.lower()) is not None, field, "expected 40 hex digits")
     return found.lower()
 
@@ -58,7 +49,7 @@ def signature(field: str, found: str, message: str) -> str:
     if not found:
         named = find_bench(message)
         if not named:
-            raise NoSignature(field=field)
+            refuse(field, "give the bench of the commit; its message, as given, names none")
         return named
     require(_SIGNATURE.fullmatch(found) is not None, field, "expected the nodes of a bench")
     return found

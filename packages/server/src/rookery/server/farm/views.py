@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rookery.core.errors import NotThere
 from rookery.core.model.machine import Machine
-from rookery.core.model.run import ForeignTask, Run, RunFault
+from rookery.core.model.run import FOREIGN_TASK, Run, RunFault
 from rookery.core.model.task import Task, TaskKey
 from rookery.core.stats.residuals import Colour
 from rookery.server.farm.copies import FleetCopy
@@ -161,13 +161,14 @@ class FleetViews:
         return found
 
     async def own_task(self, call: HeldTask) -> Task:
-        """The caller's task, active or not; raises UnknownRun, UnknownTask or ForeignTask."""
+        """The caller's task, active or not; raises UnknownRun, UnknownTask, or RunFault for
+        another's task."""
         task = await self.task(call.run, call.task)
         if task is None:
             await self.known_run(call.run)
             raise UnknownTask(run=call.run, task=call.task)
         if not call.is_about(task):
-            raise ForeignTask
+            raise RunFault(FOREIGN_TASK)
         return task
 
     async def last_seen(self, tasks: Iterable[Task]) -> dict[TaskKey, datetime]:

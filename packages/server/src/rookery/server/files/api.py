@@ -4,13 +4,14 @@ from collections.abc import AsyncIterator
 
 from rookery.core.books import OfficialBook
 from rookery.core.model.events import Action, about_net
+from rookery.core.model.run import NotYours
 from rookery.core.protocol import v1
 from rookery.server.app.site import Site
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.access import FileAccess, RepeatedUpload
 from rookery.server.files.books import BookStore, StoredBook, find_visible_book, list_visible_books
 from rookery.server.files.engine_files import NetStore, StoredNet
-from rookery.server.files.store import NotYourFile, UnknownFile
+from rookery.server.files.store import NOT_YOUR_FILE, UnknownFile
 from rookery.server.files.uploaders import Uploader, check_name, find_uploader, note_repeat
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints
 from rookery.server.http.faults import NotFound
@@ -78,7 +79,7 @@ async def remove_book(site: Site, caller: Caller, name: v1.BookName) -> v1.BookE
 
 
 async def remove_given_book(site: Site, name: str, actor: Actor) -> StoredBook:
-    """Remove an uploaded book. Raises UnknownFile, NotYourFile or FileInUse."""
+    """Remove an uploaded book. Raises UnknownFile, NotYours or RunFault."""
     if not site.file_access.may_see(actor.name, name):
         raise UnknownFile(kind="book", name=name)
     removed = await site.books.remove(name, actor, await site.fleet.views.active())
@@ -157,7 +158,7 @@ async def remove_net(site: Site, caller: Caller, name: v1.Name) -> v1.NetEntry:
 
 
 async def remove_given_net(site: Site, name: str, actor: Actor) -> v1.NetEntry:
-    """Remove an uploaded net. Raises UnknownFile, NotYourFile or FileInUse."""
+    """Remove an uploaded net. Raises UnknownFile, NotYours or RunFault."""
     if not site.file_access.may_see(actor.name, name):
         raise UnknownFile(kind="net", name=name)
     if (again := site.file_access.visible_repeat(actor.name, name)) is not None:
@@ -171,12 +172,12 @@ async def remove_given_net(site: Site, name: str, actor: Actor) -> v1.NetEntry:
 
 async def _remove_repeat(site: Site, name: str, again: RepeatedUpload, actor: Actor) -> v1.NetEntry:
     """Remove a repeated upload. The file stays for the users who uploaded it first. Raises
-    UnknownFile or NotYourFile."""
+    UnknownFile or NotYours."""
     net = await site.nets.rows.get(name)
     if net is None:
         raise UnknownFile(kind="net", name=name)
     if not (actor.approver or actor.name == again.user):
-        raise NotYourFile(kind="net")
+        raise NotYours(NOT_YOUR_FILE, kind="net")
     await site.file_access.remove_repeat(again)
     return _nets_entry(net, again)
 

@@ -16,14 +16,14 @@ from rookery.core.books import OfficialBook
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.core.model.plan import BOOK_NAME, is_book_of_chess960
-from rookery.core.model.run import Run, RunFault
+from rookery.core.model.run import NotYours, Run, RunFault
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.access import FileAccess
 from rookery.server.files.blobs import Blobs
 from rookery.server.files.store import (
-    FileInUse,
+    FILE_IN_USE,
+    NOT_YOUR_FILE,
     FileRefused,
-    NotYourFile,
     UnknownFile,
     UserFileRows,
     UserFileStore,
@@ -34,8 +34,7 @@ PACKAGE_USER = "rookery"
 """The user shown for the books in the package."""
 
 
-class BookTaken(RunFault):
-    """there is another book {name} already; remove it first, or choose another name"""
+BOOK_TAKEN = "there is another book {name} already; remove it first, or choose another name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +89,19 @@ class BookStore(UserFileStore[BookRows]):
     async def upload(
         self, pieces: AsyncIterator[bytes], name: str, user: str, engine: str = ""
     ) -> StoredBook:
-        """Stores a book; the same book again is no error. Raises FileRefused, BookTaken or
+        """Stores a book; the same book again is no error. Raises FileRefused, RunFault or
         QuotaExceeded."""
         if BOOK_NAME.fullmatch(name) is None:
             raise FileRefused("A book's name is a file name that ends in .epd or .pgn.")
         if name in await self.load_shipped():
-            raise BookTaken(name=name)
+            raise RunFault(BOOK_TAKEN, name=name)
         reader = BookReader(name)
         found = await receive(pieces, self.blobs, self._threads, reader)
         hashes, now = (found.sha256, reader.sri), self._clock.now()
         new = StoredBook(name, found.blob, found.size, *hashes, reader.openings, user, now)
         kept = await self._add(new, engine)
         if kept.sha256 != new.sha256:
-            raise BookTaken(name=name)
+            raise RunFault(BOOK_TAKEN, name=name)
         return kept
 
     async def by_name(self, name: str) -> StoredBook | None:
@@ -113,14 +112,14 @@ class BookStore(UserFileStore[BookRows]):
         return tuple(sorted(kept, key=lambda book: book.name))
 
     async def remove(self, name: str, actor: Actor, unfinished: Iterable[Run]) -> StoredBook:
-        """Removes a book; raises UnknownFile, NotYourFile or FileInUse."""
+        """Removes a book; raises UnknownFile, NotYours, or RunFault if it is in use."""
         book = await self.by_name(name)
         if book is None:
             raise UnknownFile(kind="book", name=name)
         if not book.blob or not (actor.approver or actor.name == book.user):
-            raise NotYourFile(kind="book")
+            raise NotYours(NOT_YOUR_FILE, kind="book")
         if any(run.plan.book == name for run in unfinished):
-            raise FileInUse(kind="book", name=name)
+            raise RunFault(FILE_IN_USE, kind="book", name=name)
         await self._remove(book)
         return book
 

@@ -43,10 +43,6 @@ TABLES: Mapping[str, str] = {
 """For each kind of file, the first word of the queries of the rows that name its files."""
 
 
-class CopyFailed(Complaint):
-    """Files could not be copied; the text says why, and what to do."""
-
-
 @dataclass(frozen=True, slots=True)
 class NamedFile:
     """A file as its row describes it."""
@@ -92,7 +88,7 @@ async def list_named(
 
 def copy_blob(source: Blobs, target: Blobs, key: str) -> CopiedBlob:
     """Copies one file and reads the copy again; blocks. Raises UnknownBlob, StorageAway, or
-    CopyFailed for a copy that differs, which is removed."""
+    Complaint for a copy that differs, which is removed."""
     draft = target.draft(key)
     try:
         with source.open(key) as file:
@@ -102,7 +98,7 @@ def copy_blob(source: Blobs, target: Blobs, key: str) -> CopiedBlob:
         draft.drop()
     if digest_blob(target, key) != original:
         target.remove(key)
-        raise CopyFailed(f"The copy of {key} differs from what was read; it was removed.")
+        raise Complaint(f"The copy of {key} differs from what was read; it was removed.")
     return original
 
 
@@ -187,7 +183,7 @@ class Copier:
         return done
 
     async def _try_for_long(self, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Calls `act` in a thread, repeatedly while a place is away; raises CopyFailed in the
+        """Calls `act` in a thread, repeatedly while a place is away; raises Complaint in the
         end."""
         for _ in range(TRIES):
             try:
@@ -197,7 +193,7 @@ class Copier:
                 await asyncio.sleep(PAUSE_SECONDS)
                 for place in self._places:
                     await place.health.probe()
-        raise CopyFailed(f"The storage does not come back ({reason}); what is copied stays.")
+        raise Complaint(f"The storage does not come back ({reason}); what is copied stays.")
 
 
 async def move_files(

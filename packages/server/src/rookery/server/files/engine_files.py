@@ -14,15 +14,15 @@ from pathlib import PurePosixPath
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.core.model.engine import is_program
-from rookery.core.model.run import Run
+from rookery.core.model.run import NotYours, Run, RunFault
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.pool import clean, escape_pattern
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.blobs import Blobs
 from rookery.server.files.store import (
-    FileInUse,
+    FILE_IN_USE,
+    NOT_YOUR_FILE,
     FileRefused,
-    NotYourFile,
     UnknownFile,
     UserFileRows,
     UserFileStore,
@@ -114,15 +114,15 @@ class NetStore(UserFileStore[NetRows]):
         return kept, kept.blob == new.blob
 
     async def remove(self, name: str, actor: Actor, unfinished: Iterable[Run]) -> StoredNet:
-        """Removes a net; only its uploader or an approver may. Raises UnknownFile, NotYourFile or
-        FileInUse."""
+        """Removes a net; only its uploader or an approver may. Raises UnknownFile, NotYours, or
+        RunFault for one in use."""
         net = await self.rows.get(name)
         if net is None:
             raise UnknownFile(kind="net", name=name)
         if not (actor.approver or actor.name == net.user):
-            raise NotYourFile(kind="net")
+            raise NotYours(NOT_YOUR_FILE, kind="net")
         if any(is_net_used(name, run) for run in unfinished):
-            raise FileInUse(kind="net", name=name)
+            raise RunFault(FILE_IN_USE, kind="net", name=name)
         await self._remove(net)
         return net
 

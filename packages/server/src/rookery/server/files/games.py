@@ -55,10 +55,6 @@ def read_spans(short: int, long: int, at_play: int) -> GameSpans:
     return GameSpans(short or None, long or None, at_play or None)
 
 
-class TooManyGames(RunFault):
-    """more games were uploaded than the task can have"""
-
-
 @dataclass(frozen=True, slots=True)
 class GameUpload:
     """The row of an upload; the games themselves are in its blob."""
@@ -256,7 +252,8 @@ class GameStore(FileStore[GameRows]):
         self.spans = spans
 
     async def upload(self, task: Task, data: bytes) -> None:
-        """Stores games of a task, which usually has ended by then; raises TooManyGames."""
+        """Stores games of a task, which usually has ended by then; raises
+        RunFault if the run has too many."""
         await self._check(task, len(data))
         games = await self._threads.cpu_always(scan_games, data)
         blob = await self._threads.files(write_blob, self.blobs, data)
@@ -272,7 +269,8 @@ class GameStore(FileStore[GameRows]):
             yield draft
 
     async def keep_received(self, task: Task, draft: Draft, size: int) -> None:
-        """Indexes the games of a draft, keeps it and adds its row; raises TooManyGames."""
+        """Indexes the games of a draft, keeps it and adds its row; raises
+        RunFault if the run has too many."""
         await self._check(task, size)
         games = await self._threads.cpu_always(_scan, draft)
         blob = await self._threads.files(draft.keep)
@@ -282,7 +280,7 @@ class GameStore(FileStore[GameRows]):
         before = await self.rows.of_task(task.run, task.id)
         size += sum(each.size for each in before)
         if len(before) >= MOST_UPLOADS or size > LARGEST + task.games * LARGEST_GAME:
-            raise TooManyGames
+            raise RunFault("more games were uploaded than the task can have")
 
     async def _add(self, task: Task, blob: str, size: int, games: Sequence[Game]) -> None:
         upload = GameUpload(task.run, task.id, blob, size, self._clock.now())

@@ -18,7 +18,7 @@ from anyio import CancelScope
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
-from rookery.core.errors import BadInput, Complaint, NotAllowed, NotThere, TooLarge
+from rookery.core.errors import BadInput, Complaint, NotThere, TooLarge
 from rookery.core.model.run import RunFault
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.pool import Pool, Queries
@@ -44,12 +44,10 @@ class UnknownFile(NotThere, RunFault):
     """there is no {kind} {name}"""
 
 
-class FileInUse(RunFault):
-    """{kind} {name} is needed by a run that is not finished"""
+FILE_IN_USE = "{kind} {name} is needed by a run that is not finished"
 
 
-class NotYourFile(NotAllowed, RunFault):
-    """only the user who uploaded the {kind}, or an approver, may do this"""
+NOT_YOUR_FILE = "only the user who uploaded the {kind}, or an approver, may do this"
 
 
 class QuotaExceeded(TooLarge, Complaint):

@@ -31,11 +31,8 @@ class HostNotFound(SourceError):
         super().__init__(f"there is no host {host}")
 
 
-class UnknownRevision(SourceError):
-    """There is no such branch, tag or commit."""
-
-    def __init__(self, revision: str, repository: str) -> None:
-        super().__init__(f"there is no branch, tag or commit {revision} in {repository}")
+def unknown_revision(revision: str, repository: str) -> SourceError:
+    return SourceError(f"there is no branch, tag or commit {revision} in {repository}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from time import monotonic
 from urllib.parse import SplitResult, urlsplit
 
 from rookery.core.http_places import is_public
-from rookery.server.sources.commits import HostNotFound, SourceError, UnknownRevision
+from rookery.server.sources.commits import HostNotFound, SourceError, unknown_revision
 
 # Which addresses git may connect to.
 #
@@ -213,7 +213,7 @@ class Git:
         return replace(self, known=False)
 
     def find(self, repository: str, revision: str) -> str:
-        """The commit of a branch or a tag; raises UnknownRevision or SourceError."""
+        """The commit of a branch or a tag; raises SourceError."""
         asked = self.pin_host(repository)
         names = [f"refs/heads/{revision}", f"refs/tags/{revision}", f"refs/tags/{revision}^{{}}"]
         names += [revision] if revision == LATEST else []
@@ -223,7 +223,7 @@ class Git:
         for name in (names[0], names[2], names[1], *names[3:]):
             if name in found:
                 return found[name]
-        raise UnknownRevision(revision, repository)
+        raise unknown_revision(revision, repository)
 
     def run(self, *words: str, folder: Path | None = None) -> str:
         """The output of git; raises SourceError with its last message."""

@@ -23,8 +23,8 @@ from rookery.server.sources.commits import (
     Commit,
     Finder,
     SourceError,
-    UnknownRevision,
     mirror_name,
+    unknown_revision,
 )
 from rookery.server.sources.diffs import Differ, GitDiff
 from rookery.server.sources.git import Git
@@ -100,7 +100,7 @@ class GitHub:
             self._note_quota(answer.headers)
 
     def find_commit(self, repository: str, revision: str, *, known: bool) -> Commit:
-        """The commit of a branch, a tag or a hash; raises UnknownRevision, QuotaSpent or
+        """The commit of a branch, a tag or a hash; raises QuotaSpent or
         SourceError."""
         place = f"{self._api}/repos/{repository.removeprefix(SITE)}"
         rest = urllib.parse.quote(revision, safe="/")
@@ -110,7 +110,7 @@ class GitHub:
             found = _COMMIT.decode(self._get(f"{place}/commits/{rest}"))
             return Commit(found.sha, found.commit.message)
         except _NotFound:
-            raise UnknownRevision(revision, repository) from None
+            raise unknown_revision(revision, repository) from None
         except (msgspec.MsgspecError, UnicodeDecodeError):
             raise SourceError("GitHub's answer can't be read") from None
 

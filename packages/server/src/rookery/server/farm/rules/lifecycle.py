@@ -28,19 +28,14 @@ from msgspec.structs import replace as with_fields
 from rookery.core.model.events import Action, Event, about_run
 from rookery.core.model.plan import Modification, Plan
 from rookery.core.model.run import (
-    AlreadyDecided,
+    HAS_FAILED,
+    NOT_APPROVER,
     BadGameCount,
     GamesCannotChange,
-    HasFailed,
-    NotApprover,
-    NotFailed,
     NotYours,
-    OwnRun,
     Run,
     RunFault,
     Status,
-    TooOld,
-    WrongStage,
 )
 from rookery.core.stats.sprt import Flag
 
@@ -145,7 +140,7 @@ def move(run: Run, which: Transition, change: Callable[[Status], Status]) -> Run
     here = stage(run.status)
     there = MOVES[which].get(here)
     if there is None:
-        raise WrongStage(stage=here, move=which)
+        raise RunFault("you can't {move} a run that is {stage}", stage=here, move=which)
     if here in there:
         return run
     moved = replace(run, status=change(run.status))
@@ -155,15 +150,15 @@ def move(run: Run, which: Transition, change: Callable[[Status], Status]) -> Run
 
 def approve(run: Run, actor: Actor, now: datetime) -> TransitionResult:
     """Approves a run; only approvers may, and never their own run."""
-    _require(actor.approver, NotApprover)
-    _require(actor.name != run.plan.owner, OwnRun)
+    _require(actor.approver, NotYours(NOT_APPROVER))
+    _require(actor.name != run.plan.owner, NotYours("you can't approve your own run"))
     moved = move(run, Transition.APPROVE, lambda status: replace(status, approver=actor.name))
     return _move_and_log(run, moved, Action.APPROVE_RUN, actor, now, "approved")
 
 
 def withdraw(run: Run, actor: Actor, now: datetime) -> TransitionResult:
     """Withdraws the approval of a run; any approver may."""
-    _require(actor.approver, NotApprover)
+    _require(actor.approver, NotYours(NOT_APPROVER))
     return _move_and_log(run, _withdrawn(run), Action.APPROVE_RUN, actor, now, "unapproved")
 
 
@@ -211,8 +206,8 @@ def reopen(run: Run, actor: Actor, now: datetime) -> TransitionResult:
     """Lets a run that was stopped by hand continue."""
     require_owner(run, actor)
     require_young(run, now)
-    _require(not run.status.failed, HasFailed)
-    _require(not run.decided, AlreadyDecided)
+    _require(not run.status.failed, RunFault(HAS_FAILED))
+    _require_undecided(run)
     return _move_and_log(run, reopened(run), Action.REOPEN_RUN, actor, now, "reopened")
 
 
@@ -223,8 +218,8 @@ def restart(run: Run, actor: Actor, now: datetime) -> TransitionResult:
     require_young(run, now)
     if stage(run.status) in _OPEN:
         return unmoved(run)
-    _require(run.status.failed, NotFailed)
-    _require(not run.decided, AlreadyDecided)
+    _require(run.status.failed, RunFault("the run was not stopped by an error"))
+    _require_undecided(run)
     again = reopened(run) if actor.approver else _withdrawn(reopened(run))
     return _move_and_log(run, again, Action.REOPEN_RUN, actor, now, "restarted")
 
@@ -249,12 +244,12 @@ def reopened(run: Run) -> Run:
 
 
 def require_owner(run: Run, actor: Actor) -> None:
-    _require(actor.approver or actor.name == run.plan.owner, NotYours)
+    _require(actor.approver or actor.name == run.plan.owner, NotYours())
 
 
 def require_young(run: Run, now: datetime) -> None:
     if not is_young(run, now):
-        raise TooOld(days=OLDEST.days)
+        raise RunFault("the run is older than {days} days", days=OLDEST.days)
 
 
 def is_young(run: Run, now: datetime) -> bool:
@@ -279,7 +274,11 @@ def _move_and_log(
     return TransitionResult(after, (about_run(action, after, actor.name, now, message),))
 
 
-def _require(granted: bool, fault: type[RunFault]) -> None:
+def _require_undecided(run: Run) -> None:
+    _require(not run.decided, RunFault("the run is decided: there is nothing left to play"))
+
+
+def _require(granted: bool, fault: RunFault) -> None:
     if not granted:
         raise fault
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rookery.core.model.events import SYSTEM, Action, Event, about_run
-from rookery.core.model.run import HasFailed, NothingToPurge, Run, StillPlaying
+from rookery.core.model.run import HAS_FAILED, Run, RunFault
 from rookery.core.model.task import NOTHING, Results, Task
 from rookery.core.stats.residuals import (
     AUTOMATIC,
@@ -148,11 +148,11 @@ class PurgeSearch:
 def check(run: Run, now: datetime) -> None:
     """Raises a RunFault if the run can't be purged."""
     if not run.status.finished:
-        raise StillPlaying
+        raise RunFault("the run is not finished yet")
     if run.status.failed:
-        raise HasFailed
+        raise RunFault(HAS_FAILED)
     if not run.kind.may_purge:
-        raise NothingToPurge(kind=run.kind.name)
+        raise RunFault("results of a run of kind {kind} can't be purged", kind=run.kind.name)
     lifecycle.require_young(run, now)
 
 

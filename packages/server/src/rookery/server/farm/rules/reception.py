@@ -10,7 +10,7 @@ from msgspec.structs import replace as with_fields
 
 from rookery.core.model.events import MOST_CHARACTERS, NOT_AUTHORIZED, Action, about_task
 from rookery.core.model.kinds import Report
-from rookery.core.model.run import ForeignTask, Run
+from rookery.core.model.run import FOREIGN_TASK, Run, RunFault
 from rookery.core.model.task import PlayedBatch, Task, Ticket
 from rookery.core.model.timecontrol import is_timed
 from rookery.core.stats.residuals import EXCESS_RESIDUAL, Colour
@@ -240,7 +240,7 @@ class Reception:
         if task is None:
             return None
         if not call.is_about(task):
-            raise ForeignTask
+            raise RunFault(FOREIGN_TASK)
         return task
 
     def _fold(
