@@ -31,6 +31,12 @@ class Listener:
     own: bool = False
     """Whether other sockets can be bound to its address beside it."""
 
+    def stop_listening(self) -> None:
+        """Leave the clients to the other sockets on the address, until somebody listens again."""
+        if self.own:
+            with contextlib.suppress(OSError):
+                self.sock.shutdown(socket.SHUT_RD)
+
     def close(self) -> None:
         """Give the address back."""
         if self.path is not None:

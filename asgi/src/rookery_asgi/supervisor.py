@@ -141,6 +141,8 @@ class Supervisor:
             place.failed = place.worker
             place.again_at = time.monotonic() + RETRY_SECONDS
             log.error("worker %d could not start: tried again", place.worker.pid)
+            for listener in place.listeners:
+                listener.stop_listening()
         return time.monotonic() < place.again_at
 
     # --- workers that are renewed, one at a time

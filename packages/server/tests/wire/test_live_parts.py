@@ -12,7 +12,7 @@ from starlette.routing import Route
 from rookery.core.model.run import Run
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.primary import Rebuilding
-from rookery.server.farm.show.live import LoadedRun, answer_live
+from rookery.server.farm.show.live import LivePages, LoadedRun
 from rookery.server.http.fragments import RenderedPart, make_part
 from rookery.server.http.packing import GZIP
 from tests.eventually import eventually
@@ -106,7 +106,8 @@ async def test_what_could_not_be_shown_is_shown_as_soon_as_it_can_be() -> None:
 
     @runs(Domain.STREAM, "the part of a server that is taking over")
     async def part(request: Request) -> Response:
-        return await answer_live(request, find)
+        live: LivePages = request.app.state.features(LivePages)
+        return await live.answer(request, find)
 
     async with (
         open_site(None, Route("/part", part)) as site,

@@ -7,8 +7,8 @@ import pytest
 from rookery.core.model.engine import EngineRecord
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.review import UNREAD, SourceFacts
-from rookery.server.http.pages.page import load_hints
 from rookery.server.people.users import APPROVERS
+from rookery.server.runs.hints import HintReader
 from rookery.server.sources.commits import SourceError
 from rookery.server.sources.reviews import AGAIN_SECONDS, RUNS_AT_A_TIME
 from rookery.server.sources.survey import MainCommit, NetPattern, SourcePlace
@@ -55,7 +55,8 @@ class KnownSources:
 
 async def told(api: Api, viewer: Actor | None, run_id: str) -> str | None:
     run = await api.fleet.views.known_run(run_id)
-    found = (await load_hints(api.site, viewer, [run])).get(run_id)
+    hints = HintReader(api.site.privacy, api.site.reviews, api.site.engines)
+    found = (await hints.load(viewer, [run])).get(run_id)
     return None if found is None else " ".join(hint.text for hint in found)
 
 

@@ -111,7 +111,7 @@ async def test_the_names_in_an_address_are_in_the_one_after_the_login() -> None:
         assert answer.headers["location"] == "/login?next=/kennel/a%2526b"
 
 
-async def test_features_can_be_given_as_a_group_and_a_page_has_headers_of_its_own() -> None:
+async def test_parameters_can_be_given_as_a_group_and_a_page_has_headers_of_its_own() -> None:
     async with visitor() as client:
         answer = await client.get("/kennel/rex/parts")
         assert answer.headers["cache-control"] == "no-store"

@@ -182,7 +182,8 @@ async def test_the_end_of_the_server_ends_a_stream(api: Api) -> None:
 
 def attentive(api: Api) -> str:
     """Where events are told with a look at the reader every few milliseconds."""
-    api.app.state.features.add(EventFeed, EventFeed(api.site, keep_alive=0.01))
+    features = api.app.state.features
+    features.add(EventFeed, features.make(EventFeed, keep_alive=0.01))
     return EVENTS
 
 

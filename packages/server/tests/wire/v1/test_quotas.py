@@ -24,7 +24,6 @@ def limited(site: MemorySite) -> None:
     site.programs = ProgramStore(programs.rows, programs.blobs, threads, clock, limit=LIMIT)
     site.books = BookStore(site.books.rows, site.books.blobs, threads, clock, limit=LIMIT)
     site.nets = NetStore(site.nets.rows, site.nets.blobs, threads, clock, limit=LIMIT)
-    site.upload_quota = LIMIT
 
 
 @pytest.fixture

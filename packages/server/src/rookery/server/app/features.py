@@ -7,25 +7,33 @@ from rookery.core.clock import Clock
 from rookery.server.app.site import Site
 from rookery.server.ask.answers import AskAnswers
 from rookery.server.ask.ask import Ask
+from rookery.server.ask.indexing import Indexer
 from rookery.server.ask.sessions import ChatSessions
 from rookery.server.ask.uploads import Uploads
 from rookery.server.engines.engines import Engines
 from rookery.server.engines.grants import GrantedRepositories
 from rookery.server.engines.privacy import Privacy
+from rookery.server.farm.events import Bus
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.reads import FleetReads
+from rookery.server.farm.show.live import LivePages
+from rookery.server.farm.statistics import Speeds
 from rookery.server.farm.statistics_rows import Statistics
 from rookery.server.farm.views import FleetActivity, FleetViews
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.access import FileAccess
 from rookery.server.files.books import BookStore
-from rookery.server.files.engine_files import NetStore
+from rookery.server.files.engine_files import NetStore, ProgramStore
+from rookery.server.files.game_insights import GameInsightsReader
 from rookery.server.files.games import GameStore
 from rookery.server.files.worker_logs import LogStore
-from rookery.server.http.bodies import UploadPlaces
+from rookery.server.http.bodies import Places, Streams, UploadPlaces
+from rookery.server.http.fragments import SharedParts
+from rookery.server.http.rendering import Assets, Templates
 from rookery.server.http.session import SessionCheck
 from rookery.server.http.signatures import Features
-from rookery.server.http.turns import SearchPlaces
+from rookery.server.http.steps import Readiness
+from rookery.server.http.turns import SearchPlaces, Turns
 from rookery.server.logs import Log
 from rookery.server.machines.hosts import MachineRoster
 from rookery.server.machines.wheel import Wheel
@@ -41,48 +49,73 @@ from rookery.server.people.login import Login, PasswordResets, SignUp
 from rookery.server.people.profiles import Profiles
 from rookery.server.people.users import Users
 from rookery.server.people.worker_credentials import WorkerCredentials
-from rookery.server.runs.events_api import EventFeed
+from rookery.server.runs.events_api import EventFeed, EventReaders
 from rookery.server.runs.insights_api import Residuals
+from rookery.server.runs.run.contributions import KeptContributions
 from rookery.server.settings import Settings
+from rookery.server.sources.commits import Archives, Commits
+from rookery.server.sources.diffs import Diffs
+from rookery.server.sources.github import SourceAccess
+from rookery.server.sources.progress import ProgressKeeping
+from rookery.server.sources.reviews import Reviews
 from rookery.server.teams.teams import Teams
 
 FEATURES: Mapping[type, str] = {
     AccountChanges: "account_changes",
     Accounts: "accounts",
+    Archives: "archives",
     Ask: "ask",
+    Assets: "assets",
     Bearers: "bearers",
     BookStore: "books",
+    Bus: "bus",
     Channels: "channels",
     ChatSessions: "ask.chats",
     Clock: "clock",
+    Commits: "commits",
+    Diffs: "diffs",
     Engines: "engines",
     FileAccess: "file_access",
     Fleet: "fleet",
     FleetActivity: "fleet.activity",
     FleetReads: "reads",
     FleetViews: "fleet.views",
+    GameInsightsReader: "game_insights",
     GameStore: "games",
     GrantedRepositories: "repositories",
+    Indexer: "indexer",
+    KeptContributions: "contributions",
     LinkMails: "link_mails",
     LinkSigner: "links",
     Log: "log",
-    LogStore: "logs",
     Login: "login",
+    LogStore: "logs",
     MachineRoster: "roster",
     NetStore: "nets",
     Outbox: "outbox",
     PasswordResets: "resets",
+    Places: "event_places",
     Privacy: "privacy",
     Profiles: "profiles",
+    ProgramStore: "programs",
+    ProgressKeeping: "progress_keeping",
+    Readiness: "readiness",
+    Reviews: "reviews",
     SearchPlaces: "search_places",
     Sender: "sender",
     SessionCheck: "sessions",
     Settings: "settings",
+    SharedParts: "shared_parts",
     SignUp: "sign_up",
+    SourceAccess: "outside",
+    Speeds: "speeds",
     Statistics: "statistics",
+    Streams: "streams",
     Subscriptions: "subscriptions",
     Teams: "teams",
+    Templates: "templates",
     Threads: "threads",
+    Turns: "turns",
     UploadPlaces: "upload_bodies",
     Uploads: "documents",
     Users: "users",
@@ -97,7 +130,9 @@ FEATURES: Mapping[type, str] = {
 def make_features(site: Site) -> Features:
     features = Features(site, FEATURES)
     features.add(Site, site)
-    features.add(EventFeed, EventFeed(site))
     features.add(AskAnswers, AskAnswers(site))
-    features.add(Residuals, Residuals(site))
+    features.add(EventReaders, features.make(EventReaders))
+    features.add(EventFeed, features.make(EventFeed))
+    features.add(LivePages, features.make(LivePages))
+    features.add(Residuals, features.make(Residuals))
     return features

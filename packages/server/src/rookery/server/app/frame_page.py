@@ -2,15 +2,15 @@
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
 
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.answers import site_of
+from rookery.server.boundary.domains import Domain
 from rookery.server.http.faults import NotFound
 from rookery.server.http.packing import takes_gzip
 from rookery.server.http.pages.page import redirect_to
-from rookery.server.http.rendering import THEME_COOKIE, THEMES
+from rookery.server.http.pages.pages import Pages
+from rookery.server.http.rendering import THEME_COOKIE, THEMES, Assets
 from rookery.server.http.scope import is_local
+from rookery.server.settings import Settings
 
 YEAR_SECONDS = 31_536_000
 _FOR_EVER = {"cache-control": f"public, max-age={YEAR_SECONDS}, immutable"}
@@ -29,11 +29,14 @@ Disallow: /*?
 """
 NO_ROBOTS = "User-agent: *\nDisallow: /\n"
 
+pages = Pages()
+routes = pages.make_routes
 
-@runs(Domain.LOOP, "bytes read at the start")
-async def get_asset(request: Request) -> Response:
+
+@pages("GET /static/{digest}/{name}", "bytes read at the start", where=Domain.LOOP)
+async def get_asset(request: Request, digest: str, name: str, assets: Assets) -> Response:
     """A style sheet, script or picture of the pages."""
-    found = site_of(request).assets.at(request.url.path)
+    found = assets.at(request.url.path)
     if found is None:
         raise NotFound
     headers = {**_FOR_EVER, "content-type": found.media_type}
@@ -45,10 +48,9 @@ async def get_asset(request: Request) -> Response:
     return Response(found.packed, headers={**headers, "content-encoding": "gzip"})
 
 
-@runs(Domain.LOOP, "sets a cookie")
-async def set_theme(request: Request) -> Response:
+@pages("GET /theme", "sets a cookie", where=Domain.LOOP)
+async def set_theme(request: Request, theme: str = "") -> Response:
     """Without scripts: keep the chosen theme for a year, and return to the page."""
-    theme = request.query_params.get("theme", "")
     answer = redirect_to(_find_way_back(request))
     if theme in THEMES:
         answer.set_cookie(THEME_COOKIE, theme, max_age=YEAR_SECONDS, samesite="lax")
@@ -64,27 +66,17 @@ def _find_way_back(request: Request) -> str:
     return path if is_local(path) else "/"
 
 
-@runs(Domain.LOOP, "a constant")
-async def get_robots(request: Request) -> Response:
+@pages("GET /robots.txt", "a constant", where=Domain.LOOP)
+async def get_robots(settings: Settings) -> Response:
     """robots.txt: robots may read the pages of tests, but not filtered lists, pages that change
     every second, or anything of a closed site."""
-    closed = site_of(request).settings.login_to_view
-    return PlainTextResponse(NO_ROBOTS if closed else ROBOTS, headers=_FOR_A_DAY)
+    text = NO_ROBOTS if settings.login_to_view else ROBOTS
+    return PlainTextResponse(text, headers=_FOR_A_DAY)
 
 
-@runs(Domain.LOOP, "bytes read at the start")
-async def get_icon(request: Request) -> Response:
+@pages("GET /favicon.ico", "bytes read at the start", where=Domain.LOOP)
+async def get_icon(assets: Assets) -> Response:
     """The icon for clients that request it at the usual address without reading a page."""
-    assets = site_of(request).assets
     found = assets.at(assets.address(ICON))
     assert found is not None
     return Response(found.content, headers={**_FOR_A_DAY, "content-type": found.media_type})
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route("/static/{digest}/{name}", get_asset, methods=["GET"]),
-        Route("/theme", set_theme, methods=["GET"]),
-        Route("/robots.txt", get_robots, methods=["GET"]),
-        Route("/favicon.ico", get_icon, methods=["GET"]),
-    ]

@@ -78,8 +78,8 @@ from rookery.server.runs.games.page import routes as games_routes
 from rookery.server.runs.home.page import routes as home_routes
 from rookery.server.runs.progress.page import routes as progress_routes
 from rookery.server.runs.raw.page import routes as run_statistics_routes
-from rookery.server.runs.run.commands import change_run
-from rookery.server.runs.run.page import old_address, run_live, run_page, run_recent, samples_csv
+from rookery.server.runs.run.commands import routes as run_command_routes
+from rookery.server.runs.run.page import routes as run_routes
 from rookery.server.runs.submit.page import routes as submit_routes
 from rookery.server.runs.tasks.page import routes as run_task_routes
 from rookery.server.servers.page import routes as server_page_routes
@@ -88,8 +88,6 @@ from rookery.server.worker_api.calls import CALLS, worker_routes
 from rookery.server.worker_api.short_path import ShortPath
 
 # The addresses of the pages.
-
-ONE = "/runs/{run_id}"
 
 
 def page_routes() -> list[BaseRoute]:
@@ -100,11 +98,8 @@ def page_routes() -> list[BaseRoute]:
         *link_routes(),
         *notification_routes(),
         *news_routes(),
-        Route(ONE, run_page, methods=["GET"]),
-        Route(f"{ONE}/live", run_live, methods=["GET"]),
-        Route(f"{ONE}/recent", run_recent, methods=["GET"]),
-        Route(f"{ONE}/samples.csv", samples_csv, methods=["GET"]),
-        Route(f"{ONE}/{{command}}", change_run, methods=["POST"]),
+        *run_routes(),
+        *run_command_routes(),
         *run_compare_routes(),
         *run_diff_routes(),
         *run_elo_routes(),
@@ -123,7 +118,6 @@ def page_routes() -> list[BaseRoute]:
         *server_page_routes(),
         *api_reference_routes(),
         *doc_routes(),
-        Route("/tests/view/{run_id}", old_address, methods=["GET"]),
         *frame.routes(),
         *ask.routes(),
         *profile.routes(),

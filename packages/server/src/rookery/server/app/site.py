@@ -17,7 +17,7 @@ from rookery.server.ask.ask import Ask
 from rookery.server.ask.history import Histories, HistoryKeeping
 from rookery.server.ask.indexing import Indexer, read_doc_pages
 from rookery.server.ask.uploads import Uploads
-from rookery.server.caches import ExpiringCache, Refresher
+from rookery.server.caches import Refresher
 from rookery.server.db.fence import is_outage
 from rookery.server.db.listening import ChangeNotices, Channel
 from rookery.server.disk import Disk
@@ -30,7 +30,6 @@ from rookery.server.farm.events import Bus
 from rookery.server.farm.figures import FarmFigureReader
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.jobs import FleetJobs, Reachability
-from rookery.server.farm.read_values import Contribution
 from rookery.server.farm.rules.answers import ComplaintWeight
 from rookery.server.farm.rules.eligibility import Policy
 from rookery.server.farm.statistics import Accounting, LateGames, SpeedKeeping, Speeds
@@ -75,6 +74,7 @@ from rookery.server.people.users import User
 from rookery.server.people.worker_credentials import WorkerCredentials
 from rookery.server.people.worker_tokens import WorkerTokens
 from rookery.server.runs.approvals import PendingApprovals
+from rookery.server.runs.run.contributions import KeptContributions
 from rookery.server.servers.instances import OtherInstances
 from rookery.server.settings import Settings
 from rookery.server.sources.commits import Archives, Commits
@@ -87,7 +87,6 @@ from rookery.server.teams.teams import Teams
 
 ASKED_AT_ONCE = 4
 ASKING_SECONDS = 45.0
-MOST_REMEMBERED = 1000
 
 
 class Site(LateParts):
@@ -147,7 +146,7 @@ class Site(LateParts):
     @property
     def role(self) -> str:
         """`primary`, or `secondary` if another process is primary."""
-        return "primary" if self.is_primary() else "secondary"
+        return self.fleet.primary.role
 
     def describe_trouble(self) -> str:
         """A warning about the disk or the file storage for every page and the probes; empty if all
@@ -262,6 +261,7 @@ class Site(LateParts):
         self.commits = Commits(outside, threads, gate, seconds=ASKING_SECONDS)
         self.archives = Archives(outside, threads, log)
         self.diffs = Diffs(outside, threads, clock)
+        self.outside = outside
         self.github_quota, self.ask_github_quota = outside.quota, outside.ask_quota
         self.reviews = Reviews(
             findings,
@@ -394,8 +394,7 @@ class Site(LateParts):
             self.privacy.catalogue,
         )
         self.approvals = PendingApprovals(self.fleet.views, self.privacy, storage.users, clock)
-        self.contributions = ExpiringCache[str, tuple[Contribution, ...]](clock, MOST_REMEMBERED)
-        """Contributions by run, kept for a moment: they are summed up over all tasks of a run."""
+        self.contributions = KeptContributions(self.reads, clock)
 
     def _follow_changes(self) -> None:
         """Subscribe caches to changes, so that a change by any process soon has effect here."""

@@ -26,6 +26,7 @@ from rookery.core.model.run import DisplayState
 from rookery.core.protocol import v1
 from rookery.core.protocol.runs import read_submitted
 from rookery.core.stats.sprt import Flag
+from rookery.server.app.features import make_features
 from rookery.server.app.run import run_site
 from rookery.server.app.site import Site
 from rookery.server.carriers.server import DEFAULT_STOP_TIMES
@@ -36,7 +37,7 @@ from rookery.server.db.embedded.folder import make_folder
 from rookery.server.people.bearers import Caller
 from rookery.server.people.passwords import Passwords
 from rookery.server.people.users import APPROVERS, ORDINARY, Scope, User, is_approver
-from rookery.server.runs.submissions import prepare_run
+from rookery.server.runs.submissions import Submissions
 from rookery.server.settings import Settings
 
 ADMINISTRATOR = "admin"
@@ -398,6 +399,8 @@ async def begin_demo(site: Site) -> str:
     owner = await site.users.by_name(ADMINISTRATOR)
     assert owner is not None, "it was just made"
     caller = Caller(owner, ORDINARY)
-    made = await prepare_run(site, read_submitted(SUBMISSION), caller)
+    made = (
+        await make_features(site).make(Submissions).prepare_run(read_submitted(SUBMISSION), caller)
+    )
     await site.fleet.commands.submit(made.run, approver=owner.name)
     return made.run.id

@@ -164,6 +164,11 @@ class Primary:
             self._store.abandon(reason)
 
     @property
+    def role(self) -> str:
+        """`primary`, or `secondary` if another process is primary."""
+        return "primary" if self._is_held() else "secondary"
+
+    @property
     def is_serving(self) -> bool:
         return self.present_term() is not None
 

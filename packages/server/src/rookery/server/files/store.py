@@ -326,13 +326,13 @@ class UserFileStore(FileStore[UR]):
         limit: int | None = None,
     ) -> None:
         super().__init__(rows, blobs, threads, clock)
-        self._limit = limit
+        self.limit = limit
 
     async def _add(self, new: U, engine: str = "") -> U:
         """Adds a file and returns the stored row; if that is an older one with the same key, the
         new blob is removed. Raises QuotaExceeded."""
         try:
-            kept: U = await self.rows.add(new, limit=self._limit, engine=engine)
+            kept: U = await self.rows.add(new, limit=self.limit, engine=engine)
         except QuotaExceeded:
             await self.discard(new.blob)
             raise

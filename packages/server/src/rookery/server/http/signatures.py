@@ -46,6 +46,13 @@ class Features:
         """Offer another part."""
         self._find[kind] = lambda: part
 
+    def make(self, kind: type[T], **given: object) -> T:
+        """An object whose constructor takes what is not given from the features, by type."""
+        hints = get_type_hints(kind.__init__)
+        wanted = inspect.signature(kind).parameters.values()
+        found = {each.name: self(hints[each.name]) for each in wanted if each.default is each.empty}
+        return kind(**{**found, **given})
+
     def __contains__(self, kind: object) -> bool:
         return kind in self._find
 

@@ -1,6 +1,7 @@
 """Machines: list, read, block and unblock."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from msgspec import UNSET
@@ -10,13 +11,14 @@ from rookery.core.model.machine import Machine
 from rookery.core.model.task import Task
 from rookery.core.protocol import v1
 from rookery.core.protocol.codec import to_finite
-from rookery.server.app.site import Site
-from rookery.server.engines.privacy import may_see_machine_details, name_of, owns_machine
+from rookery.server.engines.privacy import Privacy, may_see_machine_details, name_of, owns_machine
 from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.views import FleetViews, UnknownMachine
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
+from rookery.server.http.signatures import Parts
 from rookery.server.log.api import select_machine_actions
 from rookery.server.machines.hosts import check_name
 from rookery.server.people.bearers import Caller, actor_of
@@ -29,6 +31,33 @@ LONGEST_CPU = 200
 
 api = Endpoints("/api/v1")
 commands = Endpoints("/api/v1", scope=BLOCKERS, needs_primary=True)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMachines(Parts):
+    """Where the data of a machine is read."""
+
+    fleet: Fleet
+    visible: VisibleRuns
+    reads: FleetReads
+    privacy: Privacy
+
+    async def load_details(self, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
+        """The details of a machine; None if it is unknown or the reader may not see it."""
+        blocks, known = await self.fleet.views.blocks(), await self.fleet.views.machine(name)
+        at_play = await self.visible.tasks_at_play(name_of(reader))
+        tasks = [task for task in at_play if task.machine.short_name == name]
+        concerned = may_see_machine_details(reader, name)
+        if not (tasks or name in blocks or (known and concerned)):
+            return None
+        block = {name: blocks[name]} if name in blocks else {}
+        entry = next(make_worker_entries(tasks, block, reader), _away(name))
+        if known and not tasks and concerned and (not known.run or owns_machine(reader, name)):
+            entry = replace(entry, **_shown_fields(known.machine))
+        sight, wanted = self.privacy.sight(reader), select_machine_actions(name)
+        words = await self.reads.actions(wanted, limit=MOST_WORDS, sight=sight)
+        asked = known.asked if known and concerned else UNSET
+        return v1.WorkerDetails(**asdict(entry), words=words, asked=asked)
 
 
 # What a machine plays of a private engine is visible to the engine's team only.
@@ -46,11 +75,11 @@ async def list_machines(
 
 @api("GET /workers/{worker}", LOOP, "awaits one query")
 async def get_machine(
-    site: Site, caller: Caller | None, worker: v1.MachineName
+    seen: SeenMachines, caller: Caller | None, worker: v1.MachineName
 ) -> v1.WorkerDetails:
     """A machine and its latest log entries."""
     check_name(worker)
-    shown = await _load_details(site, worker, actor_of(caller))
+    shown = await seen.load_details(worker, actor_of(caller))
     if shown is None:
         raise UnknownMachine(machine=worker)
     return shown
@@ -58,43 +87,22 @@ async def get_machine(
 
 @commands("POST /workers/{worker}/block", LOOP, CHANGE)
 async def block_machine(
-    site: Site, fleet: Fleet, caller: Caller, worker: v1.MachineName, wish: v1.BlockBody
+    seen: SeenMachines, caller: Caller, worker: v1.MachineName, wish: v1.BlockBody
 ) -> v1.WorkerDetails:
     """Block a machine."""
     check_name(worker)
-    await fleet.commands.block(worker, wish.message, caller.actor)
-    return await _load_details(site, worker, caller.actor) or _unseen(worker)
+    await seen.fleet.commands.block(worker, wish.message, caller.actor)
+    return await seen.load_details(worker, caller.actor) or _unseen(worker)
 
 
 @commands("POST /workers/{worker}/unblock", LOOP, CHANGE)
 async def unblock_machine(
-    site: Site, fleet: Fleet, caller: Caller, worker: v1.MachineName
+    seen: SeenMachines, caller: Caller, worker: v1.MachineName
 ) -> v1.WorkerDetails:
     """Unblock a machine."""
     check_name(worker)
-    await fleet.commands.block(worker, None, caller.actor)
-    return await _load_details(site, worker, caller.actor) or _unseen(worker)
-
-
-async def _load_details(site: Site, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
-    """The details of a machine; None if it is unknown or the reader may not see it."""
-    blocks, known = await site.fleet.views.blocks(), await site.fleet.views.machine(name)
-    at_play = await site.visible_runs.tasks_at_play(name_of(reader))
-    tasks = [task for task in at_play if task.machine.short_name == name]
-    concerned = may_see_machine_details(reader, name)
-    if not (tasks or name in blocks or (known and concerned)):
-        return None
-    block = {name: blocks[name]} if name in blocks else {}
-    entry = next(make_worker_entries(tasks, block, reader), _away(name))
-    if known and not tasks and concerned and (not known.run or owns_machine(reader, name)):
-        entry = replace(entry, **_shown_fields(known.machine))
-    sight = site.privacy.sight(reader)
-    words = await site.reads.actions(select_machine_actions(name), limit=MOST_WORDS, sight=sight)
-    return v1.WorkerDetails(
-        **asdict(entry),
-        words=words,
-        asked=known.asked if known and concerned else UNSET,
-    )
+    await seen.fleet.commands.block(worker, None, caller.actor)
+    return await seen.load_details(worker, caller.actor) or _unseen(worker)
 
 
 def make_worker_entries(

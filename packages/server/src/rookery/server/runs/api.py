@@ -1,6 +1,7 @@
 """Runs: list, read, and summarise."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from msgspec import UNSET, UnsetType
@@ -16,14 +17,16 @@ from rookery.core.protocol import v1
 from rookery.core.protocol.codec import to_finite
 from rookery.core.protocol.user_documents import args_document
 from rookery.core.protocol.user_queries import FixedElo
-from rookery.server.app.site import Site
 from rookery.server.engines.engines import records_digest, submitted_record
+from rookery.server.engines.privacy import Privacy
 from rookery.server.farm.read_values import FinishedRunsQuery
+from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.summaries import summary
-from rookery.server.farm.views import FleetActivity, RunSpeed
+from rookery.server.farm.views import FleetActivity, FleetViews, RunSpeed
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import THREAD, Endpoints, Work
 from rookery.server.http.query_values import Paging, Query
+from rookery.server.http.signatures import Parts
 from rookery.server.people.bearers import Caller, actor_of, name_of_caller
 from rookery.server.runs.documents import fixed_elo, live_elo_of
 
@@ -38,35 +41,44 @@ class RunSearch(Query, frozen=True):
     prefix: IdPrefix = ""
 
 
+@dataclass(frozen=True, slots=True)
+class RunFinder(Parts):
+    """Finds runs for lists."""
+
+    privacy: Privacy
+    reads: FleetReads
+    views: FleetViews
+    visible: VisibleRuns
+
+    async def find(
+        self, viewer: str | None, search: RunSearch, paging: Paging
+    ) -> tuple[Sequence[Run], bool]:
+        """A page of the runs that the viewer may see, and whether there are more."""
+        hidden = self.privacy.hidden(viewer)
+        if search.prefix:
+            # Runs of any state whose id starts with the prefix.
+            ids = await self.reads.ids_from(search.prefix, paging.size, hidden)
+            runs = [await self.views.run(run_id) for run_id in ids]
+            return [run for run in runs if run and search.owner in ("", run.plan.owner)], False
+        if search.state is v1.ListedState.FINISHED:
+            wanted = FinishedRunsQuery(
+                page=paging.page, page_size=paging.size, owner=search.owner, hidden=hidden
+            )
+            found = await self.reads.finished(wanted)
+            return found, len(found) == paging.size
+        listed = _listed(await self.visible.list_active(viewer), search)
+        return listed[paging.first : paging.end], len(listed) > paging.end
+
+
 @api("GET /runs", THREAD, "a page is shown in a thread, its rows are awaited")
 async def list_runs(
-    site: Site, caller: Caller | None, search: RunSearch, paging: Paging
+    finder: RunFinder, privacy: Privacy, caller: Caller | None, search: RunSearch, paging: Paging
 ) -> Work[v1.RunList]:
     """List runs, unfinished ones unless asked otherwise."""
-    found, more = await _find_runs(site, name_of_caller(caller), search, paging)
+    found, more = await finder.find(name_of_caller(caller), search, paging)
     reader = actor_of(caller)
-    shown = tuple(site.privacy.visible_part(reader, run) for run in found)
+    shown = tuple(privacy.visible_part(reader, run) for run in found)
     return partial(_make_list, shown, paging.page, more=more)
-
-
-async def _find_runs(
-    site: Site, viewer: str | None, search: RunSearch, paging: Paging
-) -> tuple[Sequence[Run], bool]:
-    """A page of the runs that the viewer may see, and whether there are more."""
-    hidden = site.privacy.hidden(viewer)
-    if search.prefix:
-        # Runs of any state whose id starts with the prefix.
-        ids = await site.reads.ids_from(search.prefix, paging.size, hidden)
-        runs = [await site.fleet.views.run(run_id) for run_id in ids]
-        return [run for run in runs if run and search.owner in ("", run.plan.owner)], False
-    if search.state is v1.ListedState.FINISHED:
-        wanted = FinishedRunsQuery(
-            page=paging.page, page_size=paging.size, owner=search.owner, hidden=hidden
-        )
-        found = await site.reads.finished(wanted)
-        return found, len(found) == paging.size
-    listed = _listed(await site.visible_runs.list_active(viewer), search)
-    return listed[paging.first : paging.end], len(listed) > paging.end
 
 
 @api("GET /runs/{run_id}", THREAD, "Elo is estimated in a thread")

@@ -9,7 +9,6 @@ from rookery.core.model.bounds import RunId
 from rookery.core.model.plan import Modification
 from rookery.core.protocol import v1
 from rookery.core.protocol.runs import SubmittedArgs
-from rookery.server.app.site import Site
 from rookery.server.engines.engines import Engines
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.visible_runs import VisibleRuns
@@ -17,13 +16,7 @@ from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.people.bearers import Caller
 from rookery.server.people.users import Scope
 from rookery.server.runs.api import make_summary
-from rookery.server.runs.submissions import (
-    list_machines_now,
-    make_preview,
-    prepare_preview,
-    read_posted,
-    submit_run,
-)
+from rookery.server.runs.submissions import Submissions, make_preview
 
 OWNERS = (Scope.SUBMIT, Scope.APPROVE)
 CHANGE = "changes memory and awaits the commit"
@@ -40,16 +33,18 @@ commands = Endpoints("/api/v1", scope=OWNERS, needs_primary=True)
     scope=Scope.SUBMIT,
     status=201,
 )
-async def create_run(site: Site, caller: Caller, body: Submitted) -> v1.CreatedRun:
+async def create_run(submissions: Submissions, caller: Caller, body: Submitted) -> v1.CreatedRun:
     """Create a run."""
-    return await submit_run(site, await read_posted(site, body), caller)
+    return await submissions.submit(await submissions.read_posted(body), caller)
 
 
 @api("POST /runs/preview", THREAD, "lengths are worked out in a thread")
-async def preview_run(site: Site, caller: Caller, body: Submitted) -> Work[v1.Preview]:
+async def preview_run(
+    submissions: Submissions, caller: Caller, body: Submitted
+) -> Work[v1.Preview]:
     """Preview a run without creating it."""
-    made = await prepare_preview(site, await read_posted(site, body), caller)
-    machines = await list_machines_now(site, caller.user.name)
+    made = await submissions.prepare_preview(await submissions.read_posted(body), caller)
+    machines = await submissions.list_machines_now(caller.user.name)
     return partial(make_preview, made.run, made.warnings, machines)
 
 

@@ -21,22 +21,23 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.model.bounds import RunId
 from rookery.core.model.run import Run
 from rookery.core.protocol import v1
-from rookery.server.app.site import Site
 from rookery.server.caches import SharedWork
-from rookery.server.engines.privacy import without_sources
+from rookery.server.db.fence import is_outage
+from rookery.server.engines.privacy import Privacy, without_sources
 from rookery.server.farm.commits import QueueFull, StateLost
 from rookery.server.farm.events import FROM_THE_START, Bus, Notice, Subscription, Wanted
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.primary import Rebuilding
 from rookery.server.farm.views import RunSpeed
-from rookery.server.http.bodies import StreamedAnswer, encode_event
+from rookery.server.http.bodies import Places, StreamedAnswer, Streams, encode_event
 from rookery.server.http.callers import find_caller
 from rookery.server.http.endpoint import STREAM, Endpoints
 from rookery.server.http.error_table import REFUSALS
-from rookery.server.http.faults import NotFound
+from rookery.server.http.faults import NotFound, Unauthorized
 from rookery.server.http.query_values import LARGEST, Query
 from rookery.server.http.scope import header, request_info_of, session_of
-from rookery.server.people.bearers import Caller, name_of_caller
+from rookery.server.http.session import SessionCheck
+from rookery.server.people.bearers import Bearers, Caller, name_of_caller
 from rookery.server.people.users import Scope
 from rookery.server.runs.api import make_details
 
@@ -156,59 +157,95 @@ class EventStream(StreamedAnswer):
     def __init__(
         self,
         source: AsyncIterator[bytes],
-        site: Site,
+        streams: Streams,
+        places: Places,
         headers: dict[str, str] = HEADERS,
         last_words: bytes = FAREWELL,
     ) -> None:
         super().__init__(
-            source, site.streams, media_type=MEDIA_TYPE, headers=headers, last_words=last_words
+            source, streams, media_type=MEDIA_TYPE, headers=headers, last_words=last_words
         )
-        self._places = site.event_places
+        self._places = places
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         with self._places.enter(request_info_of(scope).client):
             await super().__call__(scope, receive, send)
 
 
-async def is_welcome(site: Site, request: Request, viewer: str | None) -> bool:
-    """Whether a reader may continue: a token may be revoked, or a user blocked, while a stream is
-    open. A session costs no query of its own."""
-    session = session_of(request.scope).data
-    try:
+class EventReaders:
+    """Opens streams of events, and looks at their readers again while they are open."""
+
+    def __init__(
+        self, streams: Streams, places: Places, sessions: SessionCheck, bearers: Bearers
+    ) -> None:
+        self._streams = streams
+        self._places = places
+        self._sessions = sessions
+        self._bearers = bearers
+
+    def open_stream(
+        self,
+        source: AsyncIterator[bytes],
+        headers: dict[str, str] = HEADERS,
+        last_words: bytes = FAREWELL,
+    ) -> EventStream:
+        return EventStream(source, self._streams, self._places, headers, last_words)
+
+    async def is_welcome(self, request: Request, viewer: str | None) -> bool:
+        """Whether a reader may continue: a token may be revoked, or a user blocked, while a stream
+        is open. A session costs no query of its own."""
+        try:
+            return viewer == await self._find_reader(request)
+        except REFUSALS:
+            return False
+        except Exception as error:
+            if not is_outage(error):
+                raise
+            return True
+
+    async def _find_reader(self, request: Request) -> str | None:
+        """Who reads now. Raises Unauthorized if their session or token does not count any more."""
         if not header(request.scope, b"authorization"):
-            return viewer == (session.user or None) and (
-                not session.user or await site.sessions.holds(session)
-            )
-        caller = await find_caller(request, site.bearers)
-        return viewer == (caller.user.name if caller and Scope.READ in caller.scopes else None)
-    except REFUSALS:
-        return False
-    except Exception as error:
-        if not site.is_outage(error):
-            raise
-        return True
+            session = session_of(request.scope).data
+            if session.user and not await self._sessions.holds(session):
+                raise Unauthorized
+            return session.user or None
+        caller = await find_caller(request, self._bearers)
+        return caller.user.name if caller and Scope.READ in caller.scopes else None
 
 
 class EventFeed:
     """Makes a stream for each reader and encodes each event once for all of them. There is one per
     app."""
 
-    def __init__(self, site: Site, *, keep_alive: float = KEEP_ALIVE_SECONDS) -> None:
-        self._site = site
-        self._full = EncodedRuns(site.fleet, site.bus, in_full(site.threads))
-        self._brief = EncodedRuns(site.fleet, site.bus, in_brief)
+    def __init__(
+        self,
+        fleet: Fleet,
+        bus: Bus,
+        privacy: Privacy,
+        threads: Threads,
+        readers: EventReaders,
+        *,
+        keep_alive: float = KEEP_ALIVE_SECONDS,
+    ) -> None:
+        self._views = fleet.views
+        self._bus = bus
+        self._privacy = privacy
+        self._readers = readers
+        self._full = EncodedRuns(fleet, bus, in_full(threads))
+        self._brief = EncodedRuns(fleet, bus, in_brief)
         self._keep_alive = keep_alive
 
     async def open_stream(self, reader: EventReader) -> EventStream:
         """The stream of a reader. Raises NotFound for a run that does not exist or that they may
         not see."""
-        run = await self._site.fleet.views.run(reader.run) if reader.run else None
-        if reader.run and (run is None or not self._site.privacy.may_see(reader.viewer, run)):
+        run = await self._views.run(reader.run) if reader.run else None
+        if reader.run and (run is None or not self._privacy.may_see(reader.viewer, run)):
             raise NotFound
-        return EventStream(self._lines(reader), self._site)
+        return self._readers.open_stream(self._lines(reader))
 
     async def _lines(self, reader: EventReader) -> AsyncIterator[bytes]:
-        bus, looked = self._site.bus, _now()
+        bus, looked = self._bus, _now()
         after = FROM_THE_START if reader.run and reader.after is None else reader.after
         await bus.reach(after or 0, seconds=REACH_SECONDS)
         with bus.subscribe(Wanted(reader.run), after) as subscription:
@@ -239,7 +276,7 @@ class EventFeed:
                         yield held
                     held = item.event
         except Exception as error:
-            if not (isinstance(error, NOT_NOW) or self._site.is_outage(error)):
+            if not (isinstance(error, NOT_NOW) or is_outage(error)):
                 raise
             subscription.put_back(before)
             yield COMMENT
@@ -250,7 +287,7 @@ class EventFeed:
 
     def _is_for(self, item: EncodedRun, reader: EventReader) -> bool:
         own = not reader.user or item.run.plan.owner == reader.user
-        return own and self._site.privacy.may_see(reader.viewer, item.run)
+        return own and self._privacy.may_see(reader.viewer, item.run)
 
 
 async def next_notice(subscription: Subscription, seconds: float) -> Notice | None:
@@ -283,7 +320,11 @@ class WantedEvents(Query, frozen=True):
     media=MEDIA_TYPE,
 )
 async def stream_events(
-    site: Site, feed: EventFeed, caller: Caller | None, wanted: WantedEvents, request: Request
+    readers: EventReaders,
+    feed: EventFeed,
+    caller: Caller | None,
+    wanted: WantedEvents,
+    request: Request,
 ) -> EventStream:
     """Runs as they change, as server-sent events."""
     viewer = name_of_caller(caller)
@@ -295,7 +336,7 @@ async def stream_events(
             wanted.user,
             after,
             wanted.brief,
-            lambda: is_welcome(site, request, viewer),
+            lambda: readers.is_welcome(request, viewer),
         )
     )
 

@@ -8,13 +8,14 @@ Addresses of runs are redirected by the modules that show them (pages/run.py and
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
-from rookery.server.boundary.domains import Domain, runs
+from rookery.server.boundary.domains import Domain
 from rookery.server.http.pages.listing import ListAddress
 from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.pages import Pages
 
 Query = Mapping[str, str]
 LONGEST_VALUE = 200
@@ -86,42 +87,45 @@ PLACES: Mapping[str, Callable[[Query], str]] = {
 """The address here for each of fishtest's addresses."""
 
 
-@runs(Domain.LOOP, "makes an address of another")
+pages = Pages()
+routes = pages.make_routes
+WHY = "makes an address of another"
+
+
 async def lead_on(request: Request) -> Response:
+    """Redirect from an address without names in it."""
     return redirect_to(PLACES[request.url.path](request.query_params))
 
 
-@runs(Domain.LOOP, "makes an address of another")
-async def lead_to_tests(request: Request) -> Response:
-    return redirect_to(find_tests(request.query_params, request.path_params["user"]))
+for path in PLACES:
+    pages(f"GET {path}", WHY, where=Domain.LOOP)(lead_on)
 
 
-@runs(Domain.LOOP, "makes an address of another")
-async def lead_to_elo(request: Request) -> Response:
-    return redirect_to(f"/api/get_elo/{quote(request.path_params['run_id'], safe='')}")
+@pages("GET /tests/user/{user}", WHY, where=Domain.LOOP)
+async def lead_to_tests(user: str, query: QueryParams) -> Response:
+    """Redirect to a user's tests."""
+    return redirect_to(find_tests(query, user))
 
 
-@runs(Domain.LOOP, "makes an address of another")
-async def lead_to_run(request: Request) -> Response:
-    return redirect_to(f"/runs/{quote(request.path_params['run_id'], safe='')}")
+@pages("GET /tests/live_elo_update/{run_id}", WHY, where=Domain.LOOP)
+async def lead_to_elo(run_id: str) -> Response:
+    """Redirect to the estimate of a run's Elo."""
+    return redirect_to(f"/api/get_elo/{quote(run_id, safe='')}")
 
 
-@runs(Domain.LOOP, "makes an address of another")
-async def lead_to_user(request: Request) -> Response:
-    return redirect_to(f"/users/{quote(request.path_params['user'], safe='')}")
+@pages("GET /tests/view/{run_id}/detail", WHY, where=Domain.LOOP)
+async def lead_to_run(run_id: str) -> Response:
+    """Redirect to a run."""
+    return redirect_to(f"/runs/{quote(run_id, safe='')}")
 
 
-@runs(Domain.LOOP, "makes an address of another")
-async def lead_to_machine(request: Request) -> Response:
-    return redirect_to(f"/machines/{quote(request.path_params['worker'], safe='')}")
+@pages("GET /user/{user}", WHY, where=Domain.LOOP)
+async def lead_to_user(user: str) -> Response:
+    """Redirect to the page of a user."""
+    return redirect_to(f"/users/{quote(user, safe='')}")
 
 
-def routes() -> list[BaseRoute]:
-    return [
-        *(Route(path, lead_on, methods=["GET"]) for path in PLACES),
-        Route("/tests/user/{user}", lead_to_tests, methods=["GET"]),
-        Route("/tests/live_elo_update/{run_id}", lead_to_elo, methods=["GET"]),
-        Route("/tests/view/{run_id}/detail", lead_to_run, methods=["GET"]),
-        Route("/user/{user}", lead_to_user, methods=["GET"]),
-        Route("/workers/{worker}", lead_to_machine, methods=["GET"]),
-    ]
+@pages("GET /workers/{worker}", WHY, where=Domain.LOOP)
+async def lead_to_machine(worker: str) -> Response:
+    """Redirect to a machine."""
+    return redirect_to(f"/machines/{quote(worker, safe='')}")

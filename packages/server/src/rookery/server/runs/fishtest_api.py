@@ -9,7 +9,6 @@ from starlette.datastructures import QueryParams
 
 from rookery.core.model.bounds import RunId
 from rookery.core.model.run import Run
-from rookery.core.model.task import Task
 from rookery.core.protocol.actions import document_of, parse_action_filter
 from rookery.core.protocol.codec import encode
 from rookery.core.protocol.user_documents import QuotaDocument, RunDocument, TaskDocument
@@ -22,25 +21,26 @@ from rookery.core.protocol.user_queries import (
     parse_finished_query,
     parse_task_name,
 )
-from rookery.server.app.site import Site
 from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm import read_values
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.purge import BadTask
-from rookery.server.farm.views import NO_SPEED, RunSpeed, UnknownRun
+from rookery.server.farm.views import NO_SPEED, FleetViews, RunSpeed, UnknownRun
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.http.faults import NotFound
 from rookery.server.http.turns import SearchPlaces
 from rookery.server.people.bearers import Caller, actor_of
 from rookery.server.runs.documents import elo_of_query, live_elo_of, run_document, task_document
+from rookery.server.sources.github import SourceAccess
 
 OPEN_TO_ALL = {
     "access-control-allow-origin": "*",
     "access-control-allow-headers": "content-type",
 }
 Documents = dict[str, RunDocument]
+NO_TASK = "There is no such task."
 
 # Answers have no nulls. Numbers that JSON lacks become the nearest ones that it has.
 api = Endpoints("/api", encode=encode, documented=False)
@@ -55,9 +55,9 @@ class NoElo(msgspec.Struct, frozen=True):
 
 
 @api("GET /rate_limit", LOOP, "a few numbers")
-async def get_rate_limit(site: Site) -> QuotaDocument:
+async def get_rate_limit(sources: SourceAccess) -> QuotaDocument:
     """What is left of the calls to GitHub."""
-    return site.github_quota()
+    return sources.quota()
 
 
 @api("GET /active_runs", THREAD, "documents of all unfinished runs are made in a thread")
@@ -108,12 +108,21 @@ async def get_run(
 
 @api("GET /get_task/{run_id}/{task_id}", THREAD, "the document is made in a thread")
 async def get_task(
-    visible: VisibleRuns, site: Site, caller: Caller | None, run_id: RunId, task_id: str
+    visible: VisibleRuns,
+    reads: FleetReads,
+    views: FleetViews,
+    caller: Caller | None,
+    run_id: RunId,
+    task_id: str,
 ) -> Work[TaskDocument]:
     """A task of a run, or one that was removed."""
     run, name = await _find_run(visible, run_id, caller), parse_task_name(task_id)
-    task, bad = await _load_task(site, run.id, name.number, bad=name.bad)
-    return partial(task_document, task, bad)
+    if name.bad:
+        bad = await _load_bad_task(reads, run.id, name.number)
+        return partial(task_document, bad.task, bad)
+    if (task := await views.task(run.id, name.number)) is None:
+        raise NotFound(NO_TASK)
+    return partial(task_document, task)
 
 
 @open_api("GET /get_elo/{run_id}", THREAD, "Elo is estimated in a thread")
@@ -138,17 +147,12 @@ async def _find_run(visible: VisibleRuns, run_id: str, caller: Caller | None) ->
         raise NotFound("There is no such run.") from None
 
 
-async def _load_task(
-    site: Site, run_id: str, number: int, *, bad: bool
-) -> tuple[Task, BadTask | None]:
-    """A task by its number, or with `bad` the n-th of those that were removed."""
-    if bad:
-        thrown_out = await site.reads.bad_tasks(run_id)
-        if number < len(thrown_out):
-            return thrown_out[number].task, thrown_out[number]
-    elif task := await site.fleet.views.task(run_id, number):
-        return task, None
-    raise NotFound("There is no such task.")
+async def _load_bad_task(reads: FleetReads, run_id: str, number: int) -> BadTask:
+    """The n-th of the tasks that were removed."""
+    thrown_out = await reads.bad_tasks(run_id)
+    if number >= len(thrown_out):
+        raise NotFound(NO_TASK)
+    return thrown_out[number]
 
 
 def _rows(query: FinishedQuery) -> read_values.FinishedRunsQuery:

@@ -5,33 +5,30 @@ Scripts log in by the form of the login page, read the token `csrf_token` from t
 and post. The same use cases as for other forms and for the API do the work.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from rookery.core.protocol.v1 import CreatedRun, NetEntry
-from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.files.api import keep_net
-from rookery.server.files.uploaders import Uploader
-from rookery.server.http.answers import site_of
+from rookery.server.boundary.domains import Domain
+from rookery.server.engines.privacy import Privacy
+from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.files.uploaders import GivenFiles
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.form import TICKED
 from rookery.server.http.multipart import read_file_form
-from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
-from rookery.server.http.scope import UPLOAD_PATH, Form, request_info_of, session_of
-from rookery.server.runs.run.commands import COMMANDS, Command, carry_out
+from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.scope import UPLOAD_PATH, Form
+from rookery.server.http.session import Session
+from rookery.server.people.bearers import Bearers
+from rookery.server.runs.run.commands import COMMANDS, RunButtons
 from rookery.server.runs.submit.inputs import INPUTS
-from rookery.server.runs.submit.page import (
-    find_submitter,
-    lead_to_login,
-    new_test,
-    show_again,
-    submit_texts,
-)
+from rookery.server.runs.submit.page import NewTest, find_submitter, lead_to_login, new_test
 
+pages = Pages(UPLOAD_PATH)
 RUN_FORM = "/tests/run"
 LIST = "/tests"
 NAMES: Mapping[str, str] = {
@@ -63,23 +60,26 @@ BAD_ALGORITHM = "Only the classic algorithm is supported here (spsa_algorithm=cl
 NO_RUN = "There is no test with this id."
 
 
-@runs(Domain.THREAD, "looks up branches; a page is made in a thread", needs_primary=True)
-async def run_form(request: Request) -> Response:
+pages = Pages()
+routes = pages.make_routes
+
+
+@pages(f"GET|POST {RUN_FORM}", "looks up branches; a page is made in a thread", needs_primary=True)
+async def run_form(page: NewTest, form: Form) -> Page | Response:
     """GET returns a form to read the token from, POST submits a test."""
-    if request.method != "POST":
-        return await new_test(request)
-    bearer = await find_submitter(request)
+    if page.request.method != "POST":
+        return await new_test(page)
+    bearer = await page.find_submitter()
     if bearer is None:
-        return lead_to_login(request)
-    form = request_info_of(request.scope).form
+        return lead_to_login(page.request)
     texts = translate_form(form)
+    # fishtest answers with its form, an error above it and status 200.
     if refusal := _refuse_method(form, texts["kind"]):
-        return await show_again(request, bearer, texts, {"": refusal}, 200)
-    made = await submit_texts(request, bearer, texts)
+        return await page.show_again(bearer, texts, {"": refusal}, 200)
+    made = await page.submit(bearer, texts)
     if isinstance(made, CreatedRun):
         return redirect_to(f"/tests/view/{made.id}?follow=1")
-    # fishtest answers with its form, an error above it and status 200.
-    return await show_again(request, bearer, texts, made, 200)
+    return await page.show_again(bearer, texts, made, 200)
 
 
 def _refuse_method(form: Form, kind: str) -> str:
@@ -115,29 +115,35 @@ def _is_posted(form: Form, name: str) -> bool:
 # The commands on a run, which fishtest has at one address each.
 
 
-@runs(
-    Domain.LOOP, "changes memory and awaits the commit; a purge reads the tasks", needs_primary=True
-)
-async def press_button(request: Request) -> Response:
+async def press_button(
+    request: Request, viewer: Actor | None, visible: VisibleRuns, buttons: RunButtons
+) -> Response:
     """Stop, approve, purge, delete or modify the run that the form names."""
-    name, actor = request.url.path.rpartition("/")[2], await viewer_of(request)
-    if actor is None:
+    if viewer is None:
         return redirect_to("/login")
-    form, session = request_info_of(request.scope).form, session_of(request.scope)
-    run_id = form.text("run") if name == "modify" else form.text("run-id")
+    name, form = request.url.path.rpartition("/")[2], buttons.form
     try:
-        run = await site_of(request).visible_runs.find_part(run_id, actor)
+        run = await visible.find_part(form.text(BUTTONS[name]), viewer)
     except REFUSALS:
-        session.flash(NO_RUN, "error")
+        buttons.session.flash(NO_RUN, "error")
         return redirect_to(LIST)
-    if refused := await carry_out(request, BUTTONS[name], run, actor):
-        session.flash(text_of(refused), "error")
+    if refused := await buttons.press(COMMANDS[name], run, viewer):
+        buttons.session.flash(text_of(refused), "error")
     return redirect_to(LIST)
 
 
-BUTTONS: Mapping[str, Command] = {
-    name: COMMANDS[name] for name in ("stop", "approve", "purge", "delete", "modify")
+BUTTONS: Mapping[str, str] = {
+    **dict.fromkeys(("stop", "approve", "purge", "delete"), "run-id"),
+    "modify": "run",
 }
+"""The input with the run's id, by command."""
+for button in BUTTONS:
+    pages(
+        f"POST {LIST}/{button}",
+        "changes memory and awaits the commit; a purge reads the tasks",
+        where=Domain.LOOP,
+        needs_primary=True,
+    )(press_button)
 
 
 # Uploading a net by a form.
@@ -146,45 +152,32 @@ NET_FIELD = "network"
 NETS = "/nets"
 
 
-@runs(Domain.THREAD, "pieces are digested, packed and written in threads")
-async def upload_form(request: Request) -> Response:
+@pages(f"GET|POST {UPLOAD_PATH}", "pieces are digested, packed and written in threads")
+async def upload_form(
+    request: Request, session: Session, bearers: Bearers, given: GivenFiles, privacy: Privacy
+) -> Page | Response:
     """GET returns the form, POST stores the net."""
-    bearer = await find_submitter(request)
+    bearer = await find_submitter(request, session, bearers)
     if bearer is None:
         return redirect_to(f"/login?next={UPLOAD_PATH}")
-    view = {"engines": _list_net_engines(site_of(request), bearer.user.name), "refusal": ""}
+    view = {"engines": _list_net_engines(privacy, bearer.user.name), "refusal": ""}
     if request.method != "POST":
-        return await render_page(request, "upload.html", view)
+        return Page("upload.html", view)
     try:
-        kept = await _keep_posted_net(request, bearer.user.name)
+        kept = await _keep_posted_net(request, bearer.user.name, given)
     except REFUSALS as refused:
-        shown = {**view, "refusal": text_of(refused)}
-        return await render_page(request, "upload.html", shown, 422)
-    session_of(request.scope).flash(f"{kept.name} is uploaded.")
+        return Page("upload.html", {**view, "refusal": text_of(refused)}, 422)
+    session.flash(f"{kept.name} is uploaded.")
     return redirect_to(NETS)
 
 
-def _list_net_engines(site: Site, user: str) -> tuple[str, ...]:
-    known = site.privacy.catalogue(user).engines.values()
+def _list_net_engines(privacy: Privacy, user: str) -> tuple[str, ...]:
+    known = privacy.catalogue(user).engines.values()
     return tuple(sorted(record.name for record in known if record.nets.use != "none"))
 
 
-async def _keep_posted_net(request: Request, user: str) -> NetEntry:
+async def _keep_posted_net(request: Request, user: str, given: GivenFiles) -> NetEntry:
     """Store the posted net. Raises BadRequest, NotFound or BodyTooLarge."""
-    site, form = site_of(request), await read_file_form(request, NET_FIELD)
-    engine = form.fields.get("engine", "")
-    site.file_access.check_engine(user, engine)
-    return await keep_net(site, Uploader(user, engine), form.file_name, form.pieces)
-
-
-def _list_buttons() -> Iterator[BaseRoute]:
-    for name in BUTTONS:
-        yield Route(f"/tests/{name}", press_button, methods=["POST"])
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(RUN_FORM, run_form, methods=["GET", "POST"]),
-        *_list_buttons(),
-        Route(UPLOAD_PATH, upload_form, methods=["GET", "POST"]),
-    ]
+    form = await read_file_form(request, NET_FIELD)
+    uploader = given.find_uploader(user, form.fields.get("engine", ""))
+    return await given.keep_net(uploader, form.file_name, form.pieces)

@@ -5,8 +5,9 @@ from functools import partial
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
-from starlette.requests import Request
 
+from rookery.core.boundary.offload import Threads
+from rookery.core.clock import Clock
 from rookery.core.model.bounds import RunId
 from rookery.core.model.run import Run
 from rookery.core.model.task import PlayedBatch
@@ -14,7 +15,6 @@ from rookery.core.protocol import v1_insights
 from rookery.core.protocol.codec import to_finite
 from rookery.core.stats.residuals import WorkerTest
 from rookery.core.stats.spsa import Tune, sampling_period
-from rookery.server.app.site import Site
 from rookery.server.caches import ExpiringCache, SharedWork
 from rookery.server.farm.read_values import WorkerResults
 from rookery.server.farm.reads import FleetReads
@@ -43,9 +43,10 @@ class Residuals:
     """Judges the results of a run's workers once for all readers, and keeps the outcome for a
     moment."""
 
-    def __init__(self, site: Site) -> None:
-        self._site = site
-        self._judged: ExpiringCache[str, Judged] = ExpiringCache(site.clock, MOST_REMEMBERED)
+    def __init__(self, reads: FleetReads, threads: Threads, clock: Clock) -> None:
+        self._reads = reads
+        self._threads = threads
+        self._judged: ExpiringCache[str, Judged] = ExpiringCache(clock, MOST_REMEMBERED)
         self._judging: SharedWork[str, Judged] = SharedWork()
 
     async def judge(self, run: Run) -> Judged:
@@ -55,8 +56,8 @@ class Residuals:
         known = self._judged.get(run.id)
         if known is not None:
             return known
-        found = await self._site.reads.results_by_worker(run.id, MOST_WORKERS)
-        judged = await self._site.threads.cpu(_judge_workers, run, found)
+        found = await self._reads.results_by_worker(run.id, MOST_WORKERS)
+        judged = await self._threads.cpu(_judge_workers, run, found)
         self._judged.put(run.id, judged, REMEMBERED_SECONDS)
         return judged
 
@@ -151,11 +152,6 @@ async def list_run_games(
     found, more = paging.cut(rows)
     shown = tuple(map(_game, found))
     return v1_insights.RunGameList(games=shown, page=paging.page, more=more)
-
-
-def residuals_of(request: Request) -> Residuals:
-    residuals: Residuals = request.app.state.features(Residuals)
-    return residuals
 
 
 def _diagnosis(found: RunDiagnosis, seen: set[str]) -> v1_insights.Diagnosis:

@@ -8,6 +8,8 @@ from typing import ParamSpec, TypeVar
 
 from msgspec import UNSET
 
+from rookery.core.boundary.offload import Threads
+from rookery.core.clock import Clock
 from rookery.core.model.engine import STOCKFISH
 from rookery.core.model.events import run_name
 from rookery.core.model.machine import Machine
@@ -17,16 +19,26 @@ from rookery.core.protocol import v1
 from rookery.core.protocol.checks import Checks
 from rookery.core.protocol.runs import PREFIXES, Submission, read_submission, side_key
 from rookery.core.protocol.user_documents import args_document
-from rookery.server.app.site import Site
+from rookery.server.engines.engines import Engines
+from rookery.server.engines.grants import GrantedRepositories
+from rookery.server.engines.privacy import Privacy
+from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.statistics import Speeds
 from rookery.server.farm.submission import (
     SubmissionContext,
     add_commits,
     make_run,
     plan_submission,
 )
+from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.access import FileAccess
+from rookery.server.files.books import BookStore
+from rookery.server.files.engine_files import NetStore, ProgramStore
+from rookery.server.http.signatures import Parts
 from rookery.server.people.bearers import Caller
 from rookery.server.people.users import User
+from rookery.server.settings import Settings
+from rookery.server.sources.commits import Archives, Commits
 from rookery.server.sources.submission_checks import (
     SubmissionLookup,
     find_able_machines,
@@ -34,33 +46,179 @@ from rookery.server.sources.submission_checks import (
     needs_lookup,
 )
 
-
-async def read_posted(site: Site, body: bytes) -> Submission:
-    """The submission in the body of an API call. Raises WireFault."""
-    return await _aside(site, len(body) > LARGE_SUBMISSION, read_submission, body)
-
-
-async def submit_run(site: Site, asked: Submission, bearer: Caller) -> v1.CreatedRun:
-    """Create a run, for a form or an API call. Raises WireFault, with all faults."""
-    made = await prepare_run(site, asked, bearer)
-    run, approver = made.run, _approver_of(site, bearer)
-    taken = await site.fleet.commands.submit(run, approver=approver)
-    state = DisplayState.PAUSED if approver else DisplayState.PENDING
-    return v1.CreatedRun(id=taken, state=state, warnings=made.warnings)
+LARGE_SUBMISSION = 4 * 1024
+"""A submission of this size has dozens of tuned parameters and takes about a millisecond. Larger
+ones are handled in a thread."""
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-async def list_machines_now(site: Site, viewer: str) -> tuple[Machine, ...]:
-    """The machines that play runs visible to the viewer, and those that wait for work."""
-    playing = await site.visible_runs.tasks_at_play(viewer)
-    waiting = await site.fleet.views.waiting_machines()
-    return (*(task.machine for task in playing), *waiting)
+@dataclass(frozen=True, slots=True)
+class MadeRun:
+    """A new run, and warnings for its author."""
+
+    run: Run
+    warnings: tuple[str, ...]
 
 
-def _approver_of(site: Site, bearer: Caller) -> str:
-    """The name of the approver of a new run. An approver's own run is approved at once, unless the
-    settings require another approver."""
-    own = bearer.actor.approver and not site.settings.cross_approval
-    return bearer.user.name if own else ""
+@dataclass(frozen=True, slots=True)
+class Submissions(Parts):
+    """Makes runs from submissions. Lookups are awaited; the rest is quick or done in a thread."""
+
+    archives: Archives
+    books: BookStore
+    clock: Clock
+    commits: Commits
+    engines: Engines
+    file_access: FileAccess
+    fleet: Fleet
+    nets: NetStore
+    privacy: Privacy
+    programs: ProgramStore
+    repositories: GrantedRepositories
+    settings: Settings
+    speeds: Speeds
+    threads: Threads
+    visible_runs: VisibleRuns
+
+    async def read_posted(self, body: bytes) -> Submission:
+        """The submission in the body of an API call. Raises WireFault."""
+        return await self._aside(len(body) > LARGE_SUBMISSION, read_submission, body)
+
+    async def submit(self, asked: Submission, bearer: Caller) -> v1.CreatedRun:
+        """Create a run, for a form or an API call. Raises WireFault, with all faults."""
+        made = await self.prepare_run(asked, bearer)
+        approver = self._approver_of(bearer)
+        taken = await self.fleet.commands.submit(made.run, approver=approver)
+        state = DisplayState.PAUSED if approver else DisplayState.PENDING
+        return v1.CreatedRun(id=taken, state=state, warnings=made.warnings)
+
+    async def list_machines_now(self, viewer: str) -> tuple[Machine, ...]:
+        """The machines that play runs visible to the viewer, and those that wait for work."""
+        playing = await self.visible_runs.tasks_at_play(viewer)
+        waiting = await self.fleet.views.waiting_machines()
+        return (*(task.machine for task in playing), *waiting)
+
+    async def prepare_run(self, asked: Submission, bearer: Caller) -> MadeRun:
+        """Make a run for submission. Raises WireFault, with all faults."""
+        lookup = self._prepare_for(bearer)
+        made = await self._prepare(lookup, asked, bearer.user, is_uploaded=True)
+        await self._claim_programs(made.run)
+        warnings = await lookup.fetch_sources(made.run)
+        return MadeRun(self.engines.with_records(made.run), (*made.warnings, *warnings))
+
+    async def prepare_preview(
+        self, asked: Submission, bearer: Caller, *, ask_outside: bool = True
+    ) -> MadeRun:
+        """Make a run for a preview: programs need not be uploaded, and sources are not fetched.
+        Without `ask_outside` branches are not looked up either, for a form that is still being
+        filled in."""
+        lookup = self._prepare_for(bearer)
+        return await self._prepare(lookup, asked, bearer.user, ask_outside=ask_outside)
+
+    def _approver_of(self, bearer: Caller) -> str:
+        """The name of the approver of a new run. An approver's own run is approved at once, unless
+        the settings require another approver."""
+        own = bearer.actor.approver and not self.settings.cross_approval
+        return bearer.user.name if own else ""
+
+    def _prepare_for(self, bearer: Caller) -> SubmissionLookup:
+        name = bearer.user.name
+        return SubmissionLookup(
+            self.books,
+            self.programs,
+            self.commits,
+            self.archives,
+            self.privacy.catalogue(name),
+            self.repositories.list_granted(name),
+        )
+
+    async def _prepare(
+        self,
+        lookup: SubmissionLookup,
+        asked: Submission,
+        user: User,
+        *,
+        is_uploaded: bool = False,
+        ask_outside: bool = True,
+    ) -> MadeRun:
+        """Plan a submission once. No other server is asked for one that would be refused anyway."""
+        asked, checks = _from_own_repository(asked, user), Checks(asked.faults)
+        _check_seen(asked.plan, user.name, self.file_access, checks)
+        context = await self._find_context(lookup, asked.plan.book)
+        large = asked.size > LARGE_SUBMISSION
+        plan, kind = await self._aside(large, plan_submission, asked, user.name, context, checks)
+        if is_uploaded:
+            await lookup.check_binaries(plan, checks)
+        checks.settle()
+        if ask_outside and needs_lookup(asked):
+            asked = await lookup.find_commits(asked, plan, checks)
+            checks.settle()
+            plan = add_commits(plan, asked, context, checks)
+            checks.settle()
+        now, chance = self.clock.now(), secrets.token_bytes
+        run = await self._aside(large, make_run, asked, plan, kind, context, now=now, chance=chance)
+        remarks = await self._aside(large, list_remarks, run, context.book)
+        return MadeRun(run, (*remarks, *await self._find_missing_nets(plan)))
+
+    async def _find_context(self, lookup: SubmissionLookup, book: str) -> SubmissionContext:
+        return SubmissionContext(
+            catalogue=lookup.catalogue,
+            speed_of=self.speeds.median,
+            schemes=frozenset(self.settings.git_schemes),
+            credentials=self.settings.git_credentials is not None,
+            mirroring=self.settings.mirror_sources,
+            book=await lookup.find_book(book),
+        )
+
+    async def _find_missing_nets(self, plan: Plan) -> list[str]:
+        """Warnings for nets that workers will not find on this server."""
+        names = dict.fromkeys(net for side in plan.sides for net in side.nets)
+        if self.settings.nets_url:
+            return []
+        kept = self.nets.rows
+        return [f"nets: {name} is not kept here" for name in names if await kept.get(name) is None]
+
+    async def _claim_programs(self, run: Run) -> None:
+        """Add the submitter's own programs to the files of a private engine, so that they are as
+        private as the engine."""
+        for side in run.plan.sides:
+            if side.binary and self.engines.catalogue.record(side.engine).private:
+                binary = await self.programs.rows.get(side.binary)
+                if binary is not None and binary.user == run.plan.owner:
+                    await self.file_access.add(side.binary, side.engine)
+
+    async def _aside(
+        self, large: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        if large:
+            return await self.threads.cpu(work, *args, **kwargs)
+        return work(*args, **kwargs)
+
+
+def _from_own_repository(asked: Submission, user: User) -> Submission:
+    """Look for a branch without a given repository in the author's own one. The base stays in the
+    repository of the engine's record, except for a tune, which is one program."""
+    new, base = asked.plan.sides
+    own = user.repositories.get(new.engine or STOCKFISH.name)
+    if not own or new.repository or new.binary:
+        return asked
+    asked = asked.with_side("new", repository=own)
+    if asked.kind.kind.compares:
+        return asked
+    return asked.with_side("base", repository=base.repository or own)
+
+
+def _check_seen(plan: Plan, owner: str, file_access: FileAccess, checks: Checks) -> None:
+    """Refuse files of other teams' private engines as if they did not exist."""
+    for prefix, side in zip(PREFIXES, plan.sides, strict=True):
+        seen = not side.binary or file_access.may_see(owner, side.binary)
+        checks.require(
+            seen, side_key("binary", prefix), "no program of this hash was uploaded here"
+        )
+        nets = all(file_access.may_see(owner, net) for net in side.nets)
+        checks.require(nets, side_key("nets", prefix), "there is no such net here")
+    checks.require(file_access.may_see(owner, plan.book), "book", "there is no such book here")
 
 
 # The preview of a run in the JSON API: its expected duration and cost.
@@ -100,148 +258,3 @@ def _fleet(run: Run, games: float, machines: Sequence[Machine]) -> v1.FleetNow:
     hours = games / pace / 60 if pace else UNSET
     cores = sum(machine.cores for machine in machines)
     return v1.FleetNow(machines=len(machines), cores=cores, hours=hours)
-
-
-# Makes a new run from a submission.
-
-P = ParamSpec("P")
-T = TypeVar("T")
-LARGE_SUBMISSION = 4 * 1024
-"""A submission of this size has dozens of tuned parameters and takes about a millisecond. Larger
-ones are handled in a thread."""
-
-
-@dataclass(frozen=True, slots=True)
-class MadeRun:
-    """A new run, and warnings for its author."""
-
-    run: Run
-    warnings: tuple[str, ...]
-
-
-# Lookups are awaited; the rest is quick or done in a thread.
-
-
-async def prepare_run(site: Site, asked: Submission, bearer: Caller) -> MadeRun:
-    """Make a run for submission. Raises WireFault, with all faults."""
-    lookup = _prepare_for(site, bearer)
-    made = await _prepare(site, lookup, asked, bearer.user, is_uploaded=True)
-    await _claim_programs(site, made.run)
-    warnings = await lookup.fetch_sources(made.run)
-    run = site.engines.with_records(made.run)
-    return MadeRun(run, (*made.warnings, *warnings))
-
-
-async def prepare_preview(
-    site: Site, asked: Submission, bearer: Caller, *, ask_outside: bool = True
-) -> MadeRun:
-    """Make a run for a preview: programs need not be uploaded, and sources are not fetched. Without
-    `ask_outside` branches are not looked up either, for a form that is still being filled in."""
-    lookup = _prepare_for(site, bearer)
-    return await _prepare(site, lookup, asked, bearer.user, ask_outside=ask_outside)
-
-
-def _prepare_for(site: Site, bearer: Caller) -> SubmissionLookup:
-    name = bearer.user.name
-    granted = site.repositories.list_granted(name)
-    return SubmissionLookup(
-        site.books,
-        site.programs,
-        site.commits,
-        site.archives,
-        site.privacy.catalogue(name),
-        granted,
-    )
-
-
-async def _prepare(
-    site: Site,
-    lookup: SubmissionLookup,
-    asked: Submission,
-    user: User,
-    *,
-    is_uploaded: bool = False,
-    ask_outside: bool = True,
-) -> MadeRun:
-    """Plan a submission once. No other server is asked for one that would be refused anyway."""
-    asked, checks = _from_own_repository(asked, user), Checks(asked.faults)
-    _check_seen(asked.plan, user.name, site.file_access, checks)
-    context = await _find_context(site, lookup, asked.plan.book)
-    large = asked.size > LARGE_SUBMISSION
-    plan, kind = await _aside(site, large, plan_submission, asked, user.name, context, checks)
-    if is_uploaded:
-        await lookup.check_binaries(plan, checks)
-    checks.settle()
-    if ask_outside and needs_lookup(asked):
-        asked = await lookup.find_commits(asked, plan, checks)
-        checks.settle()
-        plan = add_commits(plan, asked, context, checks)
-        checks.settle()
-    now, chance = site.clock.now(), secrets.token_bytes
-    run = await _aside(site, large, make_run, asked, plan, kind, context, now=now, chance=chance)
-    remarks = await _aside(site, large, list_remarks, run, context.book)
-    return MadeRun(run, (*remarks, *await _find_missing_nets(site, plan)))
-
-
-async def _find_context(site: Site, lookup: SubmissionLookup, book: str) -> SubmissionContext:
-    return SubmissionContext(
-        catalogue=lookup.catalogue,
-        speed_of=site.speeds.median,
-        schemes=frozenset(site.settings.git_schemes),
-        credentials=site.settings.git_credentials is not None,
-        mirroring=site.settings.mirror_sources,
-        book=await lookup.find_book(book),
-    )
-
-
-async def _find_missing_nets(site: Site, plan: Plan) -> list[str]:
-    """Warnings for nets that workers will not find on this server."""
-    names = dict.fromkeys(net for side in plan.sides for net in side.nets)
-    if site.settings.nets_url:
-        return []
-    return [
-        f"nets: {name} is not kept here" for name in names if await site.nets.rows.get(name) is None
-    ]
-
-
-async def _claim_programs(site: Site, run: Run) -> None:
-    """Add the submitter's own programs to the files of a private engine, so that they are as
-    private as the engine."""
-    for side in run.plan.sides:
-        if side.binary and site.engines.catalogue.record(side.engine).private:
-            binary = await site.programs.rows.get(side.binary)
-            if binary is not None and binary.user == run.plan.owner:
-                await site.file_access.add(side.binary, side.engine)
-
-
-async def _aside(
-    site: Site, large: bool, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs
-) -> T:
-    if large:
-        return await site.threads.cpu(work, *args, **kwargs)
-    return work(*args, **kwargs)
-
-
-def _from_own_repository(asked: Submission, user: User) -> Submission:
-    """Look for a branch without a given repository in the author's own one. The base stays in the
-    repository of the engine's record, except for a tune, which is one program."""
-    new, base = asked.plan.sides
-    own = user.repositories.get(new.engine or STOCKFISH.name)
-    if not own or new.repository or new.binary:
-        return asked
-    asked = asked.with_side("new", repository=own)
-    if asked.kind.kind.compares:
-        return asked
-    return asked.with_side("base", repository=base.repository or own)
-
-
-def _check_seen(plan: Plan, owner: str, file_access: FileAccess, checks: Checks) -> None:
-    """Refuse files of other teams' private engines as if they did not exist."""
-    for prefix, side in zip(PREFIXES, plan.sides, strict=True):
-        seen = not side.binary or file_access.may_see(owner, side.binary)
-        checks.require(
-            seen, side_key("binary", prefix), "no program of this hash was uploaded here"
-        )
-        nets = all(file_access.may_see(owner, net) for net in side.nets)
-        checks.require(nets, side_key("nets", prefix), "there is no such net here")
-    checks.require(file_access.may_see(owner, plan.book), "book", "there is no such book here")

@@ -1,6 +1,7 @@
 """Tasks, their games, and the logs that workers sent."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 
@@ -13,9 +14,9 @@ from rookery.core.model.run import Run
 from rookery.core.model.task import Results, Task
 from rookery.core.protocol import v1, v1_insights
 from rookery.core.protocol.games import Game
-from rookery.server.app.site import Site
+from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.lifecycle import require_owner
-from rookery.server.farm.views import UnknownRun
+from rookery.server.farm.views import FleetViews, UnknownRun
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.blobs import UnknownBlob
 from rookery.server.files.games import GameStore
@@ -23,6 +24,7 @@ from rookery.server.files.worker_logs import LogStore, StoredLog
 from rookery.server.http.endpoint import LOOP, TEXT, THREAD, Endpoints, Work
 from rookery.server.http.faults import NotFound
 from rookery.server.http.query_values import Paging
+from rookery.server.http.signatures import Parts
 from rookery.server.people.bearers import Caller, name_of_caller
 from rookery.server.people.users import Scope
 
@@ -34,51 +36,60 @@ UNPACKED = "a file is read and unpacked in a thread"
 api = Endpoints("/api/v1")
 
 
+@dataclass(frozen=True, slots=True)
+class TaskReader(Parts):
+    """Reads tasks for lists: from memory while they are played, else from rows."""
+
+    reads: FleetReads
+    views: FleetViews
+
+    async def load_page(self, run: Run, first: int, end: int) -> tuple[tuple[Task, ...], int]:
+        """A page of a run's tasks, and the number of all its tasks."""
+        count = run.tally.tasks
+        if first >= count:
+            return (), count
+        return await self.views.task_page(run.id, first, min(end, count) - first), count
+
+    async def load_last_seen(
+        self, run_id: str, tasks: tuple[Task, ...]
+    ) -> dict[tuple[str, int], datetime]:
+        """The last sign of life of tasks: of active ones from memory, of others from their rows."""
+        seen_at: dict[tuple[str, int], datetime] = {}
+        if run_id and tasks:
+            count = tasks[-1].id - tasks[0].id + 1
+            rows = await self.reads.last_seen(run_id, tasks[0].id, count)
+            seen_at = {(run_id, task): at for task, at in rows.items()}
+        return seen_at | await self.views.last_seen(tasks)
+
+    async def load_results_apart(self, tasks: tuple[Task, ...]) -> dict[int, Results]:
+        """The results that were kept apart because they were reported faster than games can be
+        played, by task."""
+        fast = {task.id for task in tasks if task.too_fast}
+        if not fast:
+            return {}
+        found = await self.reads.load_too_fast_tasks(tasks[0].run, MOST_APART)
+        return {each.task.id: each.task.results for each in found if each.task.id in fast}
+
+
 @api("GET /tasks", THREAD, "a page is shown in a thread, its rows are awaited")
 async def list_tasks(
-    site: Site, caller: Caller | None, paging: Paging, run: RunId = ""
+    visible: VisibleRuns,
+    tasks: TaskReader,
+    caller: Caller | None,
+    paging: Paging,
+    run: RunId = "",
 ) -> Work[v1.TaskList]:
     """The tasks of a run, or those being played in all runs."""
     viewer = name_of_caller(caller)
     if run:
-        of_run = await site.visible_runs.find(run, viewer)
-        found, count = await _load_tasks(site, of_run, paging.first, paging.end)
+        of_run = await visible.find(run, viewer)
+        found, count = await tasks.load_page(of_run, paging.first, paging.end)
     else:
-        at_play = await site.visible_runs.tasks_at_play(viewer)
+        at_play = await visible.tasks_at_play(viewer)
         found, count = at_play[paging.first : paging.end], len(at_play)
-    apart = await _load_results_apart(site, found)
-    seen_at = await _load_last_seen(site, run, found)
+    apart = await tasks.load_results_apart(found)
+    seen_at = await tasks.load_last_seen(run, found)
     return partial(_make_list, found, apart, seen_at, paging.page, more=count > paging.end)
-
-
-async def _load_last_seen(
-    site: Site, run_id: str, tasks: tuple[Task, ...]
-) -> dict[tuple[str, int], datetime]:
-    """The last sign of life of tasks: of active ones from memory, of others from their rows."""
-    seen_at: dict[tuple[str, int], datetime] = {}
-    if run_id and tasks:
-        count = tasks[-1].id - tasks[0].id + 1
-        rows = await site.reads.last_seen(run_id, tasks[0].id, count)
-        seen_at = {(run_id, task): at for task, at in rows.items()}
-    return seen_at | await site.fleet.views.last_seen(tasks)
-
-
-async def _load_results_apart(site: Site, tasks: tuple[Task, ...]) -> dict[int, Results]:
-    """The results that were kept apart because they were reported faster than games can be played,
-    by task."""
-    fast = {task.id for task in tasks if task.too_fast}
-    if not fast:
-        return {}
-    found = await site.reads.load_too_fast_tasks(tasks[0].run, MOST_APART)
-    return {each.task.id: each.task.results for each in found if each.task.id in fast}
-
-
-async def _load_tasks(site: Site, run: Run, first: int, end: int) -> tuple[tuple[Task, ...], int]:
-    """A page of a run's tasks, and the number of all its tasks."""
-    count = run.tally.tasks
-    if first >= count:
-        return (), count
-    return await site.fleet.views.task_page(run.id, first, min(end, count) - first), count
 
 
 def _make_list(

@@ -4,20 +4,20 @@ disk."""
 import platform
 from collections.abc import Iterator
 
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
+from rookery.server.boundary.domains import Domain
 from rookery.server.farm.commits import StateLost
 from rookery.server.farm.primary import Rebuilding
-from rookery.server.http.answers import site_of
+from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.bodies import ADDRESS_DIVISOR, LARGE_AT_ONCE
 from rookery.server.http.faults import Forbidden
 from rookery.server.http.pages.formatting import DAY, HOUR
-from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
-from rookery.server.http.scope import request_info_of, session_of
+from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.scope import Form
+from rookery.server.http.session import Session
 from rookery.server.http.turns import SEARCHES_AT_ONCE
 from rookery.server.people.login import (
     LOGINS_PER_NAME,
@@ -40,9 +40,13 @@ Rate = tuple[str, tuple[tuple[Frequency | None, str], ...]]
 """What is limited, and how often it may be done by whom; None for never."""
 
 
-@runs(Domain.THREAD, "a snapshot on the loop, rendered in a thread")
-async def server_page(request: Request) -> Response:
-    site, viewer = site_of(request), await viewer_of(request)
+pages = Pages()
+routes = pages.make_routes
+
+
+@pages(f"GET {HERE}", "a snapshot on the loop, rendered in a thread")
+async def server_page(viewer: Actor | None, site: Site) -> Page:
+    """It shows the state of the whole process, and so asks for all of its parts."""
     reason = await site.readiness.reason_against()
     try:
         active = () if reason else await site.fleet.views.active()
@@ -71,7 +75,7 @@ async def server_page(request: Request) -> Response:
     }
     if viewer is not None and viewer.approver:
         shown |= await _load_details(site, ready=not reason)
-    return await render_page(request, "server.html", shown, 503 if reason else 200)
+    return Page("server.html", shown, 503 if reason else 200)
 
 
 async def _load_details(site: Site, *, ready: bool) -> dict[str, object]:
@@ -105,13 +109,16 @@ def list_rates(settings: Settings) -> Iterator[Rate]:
         yield "Questions to the model", ((Frequency(told, DAY), "user"),) if told else ()
 
 
-@runs(Domain.LOOP, "reads the lease and the servers, and tells the primary by the database")
-async def make_primary(request: Request) -> Response:
+@pages(
+    f"POST {HERE}/primary",
+    "reads the lease and the servers, and tells the primary by the database",
+    where=Domain.LOOP,
+)
+async def make_primary(viewer: Actor | None, site: Site, form: Form, session: Session) -> Response:
     """Make the primary step down for another server, as `rookery step-down` does."""
-    site, viewer = site_of(request), await viewer_of(request)
     if viewer is None or not viewer.approver:
         raise Forbidden("Only an approver may do this.")
-    to, session = request_info_of(request.scope).form.text("to"), session_of(request.scope)
+    to = form.text("to")
     try:
         lease = await site.read_lease()
         if lease is None:
@@ -124,10 +131,3 @@ async def make_primary(request: Request) -> Response:
     site.log.info("step_down_asked", by=viewer.name, holder=lease.holder, to=to)
     session.flash(f"{lease.holder} was asked to let {to or 'another server'} be primary.")
     return redirect_to(HERE)
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(HERE, server_page, methods=["GET"]),
-        Route(f"{HERE}/primary", make_primary, methods=["POST"]),
-    ]

@@ -9,12 +9,9 @@ from typing import Any
 
 import msgspec
 from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
-from rookery.server.boundary.domains import Domain, runs
 from rookery.server.http.answers import address_of
-from rookery.server.http.pages.page import render_fixed_page
+from rookery.server.http.pages.pages import Page, Pages
 
 HERE = "/api"
 OPEN = "Open to everybody"
@@ -81,8 +78,12 @@ class Endpoint:
     curl: str
 
 
-@runs(Domain.THREAD, "the document is read and the page rendered in a thread")
-async def api_page(request: Request) -> Response:
+pages = Pages()
+routes = pages.make_routes
+
+
+@pages(f"GET {HERE}", "the document is read and the page rendered in a thread")
+async def api_page(request: Request) -> Page:
     address = address_of(request)
 
     def make(make_openapi: Callable[[], bytes]) -> Mapping[str, object]:
@@ -96,8 +97,7 @@ async def api_page(request: Request) -> Response:
             "count": sum(len(endpoints) for _, endpoints in groups),
         }
 
-    make_openapi = request.app.state.make_openapi
-    return await render_fixed_page(request, "api.html", make, make_openapi, address)
+    return Page("api.html", request.app.state.make_openapi, make=make, key=address)
 
 
 def group_endpoints(read: Schema) -> Sequence[tuple[str, Sequence[Endpoint]]]:
@@ -257,7 +257,3 @@ def _make_example(schema: Schema, components: Schema, depth: int) -> object:
         }
     simple: Mapping[object, object] = {"integer": 1, "number": 1.0, "boolean": True, "array": []}
     return simple.get(kind, {} if kind == "object" else "text")
-
-
-def routes() -> list[BaseRoute]:
-    return [Route(HERE, api_page, methods=["GET"])]

@@ -10,15 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
-from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
 
 from rookery.server.ask.corpus import DocPage
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.answers import site_of
+from rookery.server.ask.indexing import Indexer
 from rookery.server.http.faults import NotFound
-from rookery.server.http.pages.page import render_fixed_page
+from rookery.server.http.pages.pages import Page, Pages
 
 HERE = "/docs"
 FIRST = ("why", "quickstart", "first-engine", "engines", "worker", "operate", "api", "ask")
@@ -27,28 +24,37 @@ ELSEWHERE = ("http://", "https://", "mailto:", "#", "/")
 NO_SIGNS = re.compile(r"[^\w\- ]")
 
 
-@runs(Domain.THREAD, "the files are read once, in a thread; rendered in a thread")
-async def doc_page(request: Request) -> Response:
-    name = str(request.path_params.get("name", FIRST[0]))
-    pages = {page.name: page for page in (await site_of(request).indexer.load_pages()).values()}
-    page = pages.get(name.removesuffix(".md"))
+READ_ONCE = "the files are read once, in a thread; rendered in a thread"
+pages = Pages()
+routes = pages.make_routes
+
+
+@pages(f"GET {HERE}", READ_ONCE)
+async def first_page(indexer: Indexer) -> Page | Response:
+    return await doc_page(FIRST[0], indexer)
+
+
+@pages(f"GET {HERE}/{{name}}", READ_ONCE)
+async def doc_page(name: str, indexer: Indexer) -> Page | Response:
+    docs = {page.name: page for page in (await indexer.load_pages()).values()}
+    page = docs.get(name.removesuffix(".md"))
     if page is None:
         raise NotFound("There is no such page.")
     if name.endswith(".md"):
         return PlainTextResponse(page.text)
 
     def make(page: DocPage) -> Mapping[str, object]:
-        body, sections = render_doc(page, pages)
-        ordered = sorted(pages, key=lambda each: (_find_rank(each), each))
+        body, sections = render_doc(page, docs)
+        ordered = sorted(docs, key=lambda each: (_find_rank(each), each))
         return {
             "name": page.name,
             "title": find_title(page),
             "body": body,
             "sections": sections,
-            "pages": [(each, find_title(pages[each])) for each in ordered],
+            "pages": [(each, find_title(docs[each])) for each in ordered],
         }
 
-    return await render_fixed_page(request, "docs.html", make, page, (name, page.text))
+    return Page("docs.html", page, make=make, key=(name, page.text))
 
 
 def render_doc(
@@ -120,10 +126,3 @@ def find_address(address: str, pages: Mapping[str, DocPage]) -> str:
     if name not in pages or name == file:
         return ""
     return f"{HERE}/{name}#{place}" if place else f"{HERE}/{name}"
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(HERE, doc_page, methods=["GET"]),
-        Route(f"{HERE}/{{name}}", doc_page, methods=["GET"]),
-    ]

@@ -11,7 +11,6 @@ from urllib.parse import quote
 from msgspec.structs import replace as with_fields
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from rookery.core.books import DEMO
 from rookery.core.boundary.errors import GateFull
@@ -20,8 +19,6 @@ from rookery.core.protocol.checks import list_faults
 from rookery.core.protocol.codec import WireFault
 from rookery.core.protocol.runs import read_submitted
 from rookery.core.protocol.v1 import CreatedRun
-from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
 from rookery.server.engines.edit.form import (
     FORM,
     GROUPS,
@@ -32,18 +29,24 @@ from rookery.server.engines.edit.form import (
     read_record,
     spell_record,
 )
-from rookery.server.engines.engines import UnknownEngine
+from rookery.server.engines.engines import Engines
+from rookery.server.engines.privacy import Privacy
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.http.answers import site_of
-from rookery.server.http.callers import find_caller
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import Forbidden
 from rookery.server.http.form import ShownForm, Texts
-from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
-from rookery.server.http.scope import request_info_of, session_of
-from rookery.server.runs.submissions import submit_run
+from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.scope import Form
+from rookery.server.http.session import Session
+from rookery.server.http.signatures import Parts
+from rookery.server.people.bearers import Bearers
+from rookery.server.runs.submissions import Submissions
+from rookery.server.teams.teams import Teams
 
 NEW = "/engines/new"
+EDIT = "/engines/{name}/edit"
+Shown = Page | Response
 NO_COMMIT = "0" * 40
 TRIAL_GAMES = 8
 NO_TEAM = "Engines belong to teams. Create or join a team first."
@@ -77,72 +80,84 @@ class EngineFormView:
         return self.texts.get(name, "")
 
 
-@runs(Domain.THREAD, "awaits one write and the submission of a trial, rendered in a thread")
-async def new_engine(request: Request) -> Response:
-    actor = await viewer_of(request)
-    if actor is None:
-        return redirect_to(f"/login?next={NEW}")
-    view = EngineFormView("Add an engine", NEW, "/engines", {}, teams=_list_teams(request, actor))
-    if not view.teams:
-        session_of(request.scope).flash(NO_TEAM, "error")
+pages = Pages(NEW)
+routes = pages.make_routes
+SAVED = "awaits one write and the submission of a trial, rendered in a thread"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineFormParts(Parts):
+    """What the forms are made of, and what they change."""
+
+    actor: Actor
+    session: Session
+    engines: Engines
+    privacy: Privacy
+    teams: Teams
+    bearers: Bearers
+    submissions: Submissions
+    """Where a trial is submitted."""
+
+
+@pages(f"GET|POST {NEW}", SAVED)
+async def new_engine(request: Request, form: Form, parts: EngineFormParts) -> Shown:
+    teams = _list_teams(parts)
+    if not teams:
+        parts.session.flash(NO_TEAM, "error")
         return redirect_to("/teams")
+    view = EngineFormView("Add an engine", NEW, "/engines", {}, teams=teams)
     if request.method == "POST":
-        texts = request_info_of(request.scope).form.texts()
-        return await _save(request, actor, replace(view, texts=texts), None)
-    first = EngineRecord(name="x", team=view.teams[0])
-    return await _show(request, replace(view, texts=spell_record(first) | {"name": ""}))
+        return await _save(parts, replace(view, texts=form.texts()), None)
+    first = EngineRecord(name="x", team=teams[0])
+    return _show(replace(view, texts=spell_record(first) | {"name": ""}))
 
 
-@runs(Domain.THREAD, "awaits one write and the submission of a trial, rendered in a thread")
-async def edit_engine(request: Request) -> Response:
-    site, actor, name = site_of(request), await viewer_of(request), str(request.path_params["name"])
-    here, back = f"/engines/{quote(name)}/edit", f"/engines/{quote(name)}"
-    if actor is None:
-        return redirect_to(f"/login?next={quote(here)}")
-    if not site.privacy.may_see_engine(actor.name, name):
-        raise UnknownEngine(name=name)
-    record = await site.engines.by_name(name)
-    if not site.engines.may_write(actor, record):
+@pages(f"GET|POST {EDIT}", SAVED, back=EDIT)
+async def edit_engine(request: Request, name: str, form: Form, parts: EngineFormParts) -> Shown:
+    record = await parts.privacy.find_engine(parts.actor.name, name)
+    if not parts.engines.may_write(parts.actor, record):
         raise Forbidden("Only members of the engine's team and approvers can edit its record.")
-    teams = tuple(dict.fromkeys((*_list_teams(request, actor), record.team)))
-    view = EngineFormView(f"Edit {name}", here, back, spell_record(record), {}, teams, False)
+    teams = tuple(dict.fromkeys((*_list_teams(parts), record.team)))
+    view = _view_edited(name, spell_record(record), teams)
     if request.method == "POST":
-        texts = {**request_info_of(request.scope).form.texts(), "name": name}
-        return await _save(request, actor, replace(view, texts=texts), record)
-    return await _show(request, view)
+        texts = {**form.texts(), "name": name}
+        return await _save(parts, replace(view, texts=texts), record)
+    return _show(view)
 
 
-def _list_teams(request: Request, actor: Actor) -> tuple[str, ...]:
+def _list_teams(parts: EngineFormParts) -> tuple[str, ...]:
     """The teams that the actor may give an engine to. Only approvers may add engines without a
     team."""
-    own = sorted(site_of(request).teams.of(actor.name))
-    return ("", *own) if actor.approver else tuple(own)
+    own = sorted(parts.teams.of(parts.actor.name))
+    return ("", *own) if parts.actor.approver else tuple(own)
 
 
-async def _save(
-    request: Request, actor: Actor, view: EngineFormView, before: EngineRecord | None
-) -> Response:
+def _view_edited(name: str, texts: Texts, teams: tuple[str, ...]) -> EngineFormView:
+    here = f"/engines/{quote(name)}"
+    return EngineFormView(f"Edit {name}", f"{here}/edit", here, texts, {}, teams, False)
+
+
+async def _save(parts: EngineFormParts, view: EngineFormView, before: EngineRecord | None) -> Shown:
     """Write the record as the JSON API does, and submit its trial if one was asked for."""
-    site, session = site_of(request), session_of(request.scope)
-    read = read_record(view.texts, site.engines.find_faults)
+    read = read_record(view.texts, parts.engines.find_faults)
     if read.value is None:
-        return await _show(request, replace(view, errors=read.errors), 422)
+        return _show(replace(view, errors=read.errors), 422)
     # The form has no input for this field.
     record = with_fields(read.value, history=before is not None and before.history)
-    if errors := await _put(site, record, actor, before):
-        return await _show(request, replace(view, errors=errors), 422)
-    session.flash(f"{record.name} is saved.")
+    if errors := await _put(parts, record, before):
+        return _show(replace(view, errors=errors), 422)
+    parts.session.flash(f"{record.name} is saved.")
     if view.text("do") == "try":
-        return await _try(request, view, record)
+        return await _try(parts, view, record)
     return redirect_to(f"/engines/{quote(record.name)}")
 
 
 async def _put(
-    site: Site, record: EngineRecord, actor: Actor, before: EngineRecord | None
+    parts: EngineFormParts, record: EngineRecord, before: EngineRecord | None
 ) -> Mapping[str, str]:
     """Write a record. Returns the errors by input."""
     try:
-        await site.engines.put(record, actor, replacing=before is not None)
+        await parts.engines.put(record, parts.actor, replacing=before is not None)
     except WireFault as fault:
         return FORM.place(list_faults(fault))
     except REFUSALS as refused:
@@ -150,41 +165,28 @@ async def _put(
     return {}
 
 
-async def _try(request: Request, view: EngineFormView, record: EngineRecord) -> Response:
+async def _try(parts: EngineFormParts, view: EngineFormView, record: EngineRecord) -> Shown:
     """Submit a trial: a few games of the engine against itself. Its run shows the outcome."""
-    site, session = site_of(request), session_of(request.scope)
-    bearer = await find_caller(request, site.bearers)
-    if bearer is None:
-        return redirect_to("/login")
     fields = _make_trial(record, view.text("ref").strip(), view.text("nodes").strip())
+    bearer = await parts.bearers.find_logged_in(parts.actor.name)
     try:
-        made: CreatedRun = await submit_run(site, read_submitted(fields), bearer)
+        made: CreatedRun = await parts.submissions.submit(read_submitted(fields), bearer)
     except REFUSALS as refused:
-        return await _edit_again(request, view, record, text_of(refused))
+        return _edit_again(view, record, text_of(refused))
     except GateFull:
-        return await _edit_again(request, view, record, BUSY)
+        return _edit_again(view, record, BUSY)
     waits = " An approver has to approve it." if made.state == "pending" else ""
-    session.flash(
+    parts.session.flash(
         f"{TRIAL_GAMES} games against itself will show whether it builds and plays.{waits}"
     )
     return redirect_to(f"/runs/{made.id}")
 
 
-async def _edit_again(
-    request: Request, view: EngineFormView, record: EngineRecord, why: str
-) -> Response:
+def _edit_again(view: EngineFormView, record: EngineRecord, why: str) -> Page:
     """The form after a failed trial. The record is saved by then, so that the next attempt changes
     it."""
-    name = quote(record.name)
-    shown = replace(
-        view,
-        title=f"Edit {record.name}",
-        action=f"/engines/{name}/edit",
-        back=f"/engines/{name}",
-        is_new=False,
-        errors={"ref": f"The trial could not be submitted: {why}"},
-    )
-    return await _show(request, shown, 422)
+    again = _view_edited(record.name, view.texts, view.teams)
+    return _show(replace(again, errors={"ref": f"The trial could not be submitted: {why}"}), 422)
 
 
 def _make_trial(record: EngineRecord, ref: str, nodes: str) -> dict[str, object]:
@@ -208,12 +210,5 @@ def _make_trial(record: EngineRecord, ref: str, nodes: str) -> dict[str, object]
     return fields
 
 
-async def _show(request: Request, view: EngineFormView, status: int = 200) -> Response:
-    return await render_page(request, "engine_form.html", view, status)
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(NEW, new_engine, methods=["GET", "POST"]),
-        Route("/engines/{name}/edit", edit_engine, methods=["GET", "POST"]),
-    ]
+def _show(view: EngineFormView, status: int = 200) -> Page:
+    return Page("engine_form.html", view, status)

@@ -1,50 +1,45 @@
 """Engines: the list, and the page of an engine with its record, presets and history."""
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from urllib.parse import quote
 
-from starlette.requests import Request
+from starlette.datastructures import QueryParams
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from rookery.core.clock import Clock
 from rookery.core.model.engine import EngineRecord, PresetRecord
 from rookery.core.model.kinds import CHOSEN
 from rookery.core.model.presets import list_presets, read_value
-from rookery.core.model.run import Run
 from rookery.core.protocol.v1 import EngineVersion
-from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
+from rookery.server.boundary.domains import Domain
 from rookery.server.engines.edit.form import (
     GROUPS,
     FieldChange,
     list_changes,
     spell_record,
 )
-from rookery.server.engines.engines import BUILT_IN_NAMES, UnknownEngine
-from rookery.server.engines.privacy import name_of
+from rookery.server.engines.engines import BUILT_IN_NAMES, Engines, UnknownEngine
+from rookery.server.engines.privacy import Privacy, name_of
+from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.read_values import FinishedRunsQuery
+from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.kinds import FORM_PAGES
 from rookery.server.farm.show.run_paces import NO_PACES, load_paces
-from rookery.server.http.answers import site_of
-from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.form import NUMBER, TICK, WHOLE, InputKind
 from rookery.server.http.pages.filters import read_search
-from rookery.server.http.pages.formatting import format_count
-from rookery.server.http.pages.page import (
-    plays_engine,
-    redirect_to,
-    render_page,
-    viewer_of,
-)
-from rookery.server.http.scope import request_info_of, session_of
-
-EngineCommand = Callable[[Site, str, Actor], Awaitable[str]]
+from rookery.server.http.pages.page import plays_engine, redirect_to, tell_outcome
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.scope import Form
+from rookery.server.http.session import Session
+from rookery.server.http.signatures import Parts
 
 HERE = "/engines"
+ONE = "/engines/{name}"
 MOST_TESTS = 8
 MOST_VERSIONS = 50
 RECIPES = {
@@ -63,15 +58,31 @@ NETS = {
 }
 
 
-@runs(Domain.THREAD, "records are in memory, rendered in a thread")
-async def engine_list(request: Request) -> Response:
-    site, viewer = site_of(request), await viewer_of(request)
-    records = await site.privacy.list_engines(name_of(viewer))
-    active = await site.fleet.views.active()
+pages = Pages(ONE)
+routes = pages.make_routes
+
+
+@dataclass(frozen=True, slots=True)
+class EngineParts(Parts):
+    """Where the data of an engine's page is read."""
+
+    engines: Engines
+    privacy: Privacy
+    fleet: Fleet
+    reads: FleetReads
+    clock: Clock
+
+
+@pages(f"GET {HERE}", "records are in memory, rendered in a thread")
+async def engine_list(
+    query: QueryParams, viewer: Actor | None, privacy: Privacy, fleet: Fleet
+) -> Page:
+    records = await privacy.list_engines(name_of(viewer))
+    active = await fleet.views.active()
     playing = Counter(side for run in active for side in {each.engine for each in run.plan.sides})
-    text = read_search(request.query_params)
+    text = read_search(query)
     found = [each for each in records if text.casefold() in f"{each.name} {each.source}".casefold()]
-    view = {
+    shown = {
         "text": text,
         "engines": found,
         "presets": {each.name: len(list_presets(each)) for each in found},
@@ -80,27 +91,26 @@ async def engine_list(request: Request) -> Response:
         "nets": NETS,
         "may_add": viewer is not None,
     }
-    return await render_page(request, "engines.html", view)
+    return Page("engines.html", shown)
 
 
 # The page of one engine.
 
 
-@runs(Domain.THREAD, "awaits two queries, rendered in a thread")
-async def engine_page(request: Request) -> Response:
-    site, viewer = site_of(request), await viewer_of(request)
-    now, show = site.clock.now(), partial(site.privacy.visible_part, viewer)
-    record = await site.privacy.find_engine(name_of(viewer), str(request.path_params["name"]))
-    name, active = record.name, await site.fleet.views.active()
-    versions = await site.engines.versions(name, name_of(viewer))
-    query = FinishedRunsQuery(
-        page_size=MOST_TESTS, engine=name, hidden=site.privacy.hidden(name_of(viewer))
-    )
-    finished = await site.reads.finished(query)
-    present = [r for r in active if plays_engine(r, {name}) and _sees(site, viewer, r)]
+@pages(f"GET {ONE}", "awaits two queries, rendered in a thread")
+async def engine_page(name: str, viewer: Actor | None, parts: EngineParts) -> Page:
+    engines, privacy, now = parts.engines, parts.privacy, parts.clock.now()
+    show = partial(privacy.visible_part, viewer)
+    record = await privacy.find_engine(name_of(viewer), name)
+    active = await parts.fleet.views.active()
+    versions = await engines.versions(name, name_of(viewer))
+    hidden = privacy.hidden(name_of(viewer))
+    query = FinishedRunsQuery(page_size=MOST_TESTS, engine=name, hidden=hidden)
+    finished = await parts.reads.finished(query)
+    present = [run for run in active if plays_engine(run, {name}) and not plays_engine(run, hidden)]
     present = sorted(present, key=lambda run: run.created, reverse=True)[:MOST_TESTS]
-    may_write = viewer is not None and site.engines.may_write(viewer, record)
-    view = {
+    may_write = viewer is not None and engines.may_write(viewer, record)
+    shown = {
         "now": now,
         "engine": record,
         "recipe": RECIPES[record.recipe.kind],
@@ -110,20 +120,16 @@ async def engine_page(request: Request) -> Response:
         "presets": [(preset.name, describe_preset(preset)) for preset in list_presets(record)],
         "versions": list_versions(versions),
         "open_runs": [show(run) for run in present],
-        "paces": await load_paces(site.fleet, site.reads, present, now),
+        "paces": await load_paces(parts.fleet, parts.reads, present, now),
         "finished": [show(run) for run in finished],
         "no_paces": NO_PACES,
         "may_write": may_write,
         "may_remove": may_write and bool(versions) and not versions[-1].removed,
     }
-    return await render_page(request, "engine.html", view)
+    return Page("engine.html", shown)
 
 
-def _sees(site: Site, viewer: Actor | None, run: Run) -> bool:
-    return site.privacy.may_see(name_of(viewer), run)
-
-
-def _list_groups(record: EngineRecord) -> Iterator[tuple[str, tuple[tuple[str, str], ...]]]:
+def _list_groups(record: EngineRecord) -> Iterator[tuple[str, Sequence[tuple[str, str | int]]]]:
     """The record in words, without empty fields. Presets have their own table."""
     texts = spell_record(record)
     for group in GROUPS:
@@ -136,11 +142,11 @@ def _list_groups(record: EngineRecord) -> Iterator[tuple[str, tuple[tuple[str, s
         yield group.title, tuple((label, text) for label, text in shown if text)
 
 
-def _describe(text: str, kind: InputKind, words: Mapping[str, str]) -> str:
+def _describe(text: str, kind: InputKind, words: Mapping[str, str]) -> str | int:
     if kind is TICK:
         return "yes" if text else ""
     if kind in (NUMBER, WHOLE) and text.isdigit():
-        return format_count(int(text)) if int(text) else ""
+        return int(text)
     return words.get(text, text)
 
 
@@ -185,49 +191,41 @@ def list_versions(
 # Commands on an engine, for members of its team and approvers.
 
 
-@runs(Domain.LOOP, "awaits one write")
-async def restore_engine(request: Request) -> Response:
+@pages(f"POST {ONE}/restore", "awaits one write", where=Domain.LOOP)
+async def restore_engine(
+    name: str, viewer: Actor, parts: EngineParts, form: Form, session: Session
+) -> Response:
     """Restore an earlier version of an engine, as the JSON API does."""
-    text = request_info_of(request.scope).form.text("version")
+    text = form.text("version")
     version = int(text) if text.isascii() and text.isdigit() and len(text) < 9 else -1
 
-    async def restore(site: Site, name: str, actor: Actor) -> str:
-        await site.engines.restore(name, version, actor)
+    async def restore() -> str:
+        _check_seen(parts, viewer, name)
+        await parts.engines.restore(name, version, viewer)
         return f"{name} is restored to version {version}."
 
-    return await _command(request, restore)
+    await tell_outcome(session, restore())
+    return await _lead_back(parts, name)
 
 
-@runs(Domain.LOOP, "awaits one write")
-async def remove_engine(request: Request) -> Response:
-    async def remove(site: Site, name: str, actor: Actor) -> str:
-        await site.engines.remove(name, actor)
+@pages(f"POST {ONE}/remove", "awaits one write", where=Domain.LOOP)
+async def remove_engine(name: str, viewer: Actor, parts: EngineParts, session: Session) -> Response:
+    async def remove() -> str:
+        _check_seen(parts, viewer, name)
+        await parts.engines.remove(name, viewer)
         return f"{name} is removed. Its tests stay, and you can restore it from its history."
 
-    return await _command(request, remove)
+    await tell_outcome(session, remove())
+    return await _lead_back(parts, name)
 
 
-async def _command(request: Request, work: EngineCommand) -> Response:
-    site, actor = site_of(request), await viewer_of(request)
-    session, name = session_of(request.scope), str(request.path_params["name"])
-    here = f"{HERE}/{quote(name)}"
-    if actor is None:
-        return redirect_to(f"/login?next={quote(here)}")
-    try:
-        if not site.privacy.may_see_engine(actor.name, name):
-            raise UnknownEngine(name=name)
-        session.flash(await work(site, name, actor))
-    except REFUSALS as refused:
-        session.flash(text_of(refused), "error")
-    known = {record.name for record in await site.engines.list()}
-    return redirect_to(here if name in known else HERE)
+def _check_seen(parts: EngineParts, viewer: Actor, name: str) -> None:
+    """Raises UnknownEngine for an engine that the viewer may not see. One that was removed may be
+    named."""
+    if not parts.privacy.may_see_engine(viewer.name, name):
+        raise UnknownEngine(name=name)
 
 
-def routes() -> list[BaseRoute]:
-    one = f"{HERE}/{{name}}"
-    return [
-        Route(HERE, engine_list, methods=["GET"]),
-        Route(one, engine_page, methods=["GET"]),
-        Route(f"{one}/restore", restore_engine, methods=["POST"]),
-        Route(f"{one}/remove", remove_engine, methods=["POST"]),
-    ]
+async def _lead_back(parts: EngineParts, name: str) -> Response:
+    known = {record.name for record in await parts.engines.list()}
+    return redirect_to(f"{HERE}/{quote(name)}" if name in known else HERE)

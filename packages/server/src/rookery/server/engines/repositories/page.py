@@ -2,24 +2,24 @@
 approvers, the form and button to add and revoke them."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from rookery.core.clock import Clock
 from rookery.core.protocol.codec import BadField
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.engines.grants import ALWAYS_GRANTED, EVERYBODY, LONGEST
+from rookery.server.boundary.domains import Domain
+from rookery.server.engines.grants import ALWAYS_GRANTED, EVERYBODY, LONGEST, GrantedRepositories
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.http.answers import site_of
-from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import Forbidden
-from rookery.server.http.pages.page import redirect_to, render_page, viewer_of
-from rookery.server.http.scope import request_info_of, session_of
-from rookery.server.teams.teams import UnknownTeam
+from rookery.server.http.pages.page import redirect_to, tell_outcome
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.scope import Form
+from rookery.server.http.session import Session
+from rookery.server.http.signatures import Parts
+from rookery.server.teams.teams import Teams, UnknownTeam
 
 HERE = "/repositories"
-LOGIN = f"/login?next={HERE}"
 LONGEST_TEAM = 100
 ONLY_APPROVERS = "Only an approver may do this."
 NO_ADDRESS = "Enter an address such as https://host/path, without spaces."
@@ -27,42 +27,50 @@ NO_TEAM = "This team no longer exists."
 NOTHING_TYPED = ("", "")
 
 
-@runs(Domain.THREAD, "grants are in memory; the page is rendered in a thread")
-async def list_grants(request: Request) -> Response:
-    viewer = await viewer_of(request)
-    return redirect_to(LOGIN) if viewer is None else await _show(request, viewer)
+pages = Pages(HERE)
+routes = pages.make_routes
 
 
-@runs(Domain.THREAD, "awaits one write; a refused form is rendered in a thread")
-async def grant(request: Request) -> Response:
-    viewer = await viewer_of(request)
-    if viewer is None:
-        return redirect_to(LOGIN)
+@dataclass(frozen=True, slots=True)
+class GrantParts(Parts):
+    """What the page is made of."""
+
+    repositories: GrantedRepositories
+    teams: Teams
+    clock: Clock
+
+
+@pages(f"GET {HERE}", "grants are in memory; the page is rendered in a thread")
+async def list_grants(viewer: Actor, parts: GrantParts) -> Page:
+    return _show(parts, viewer)
+
+
+@pages(f"POST {HERE}", "awaits one write; a refused form is rendered in a thread")
+async def grant(viewer: Actor, parts: GrantParts, form: Form, session: Session) -> Page | Response:
     _require_approver(viewer)
-    typed = _read_typed(request)
+    typed = _read_typed(form)
     try:
-        granted = await site_of(request).repositories.grant(*typed, viewer)
+        granted = await parts.repositories.grant(*typed, viewer)
     except BadField:
-        return await _show(request, viewer, typed, {"repository": NO_ADDRESS})
+        return _show(parts, viewer, typed, {"repository": NO_ADDRESS})
     except UnknownTeam:
-        return await _show(request, viewer, typed, {"team": NO_TEAM})
-    whom = granted.team or "everybody"
-    session_of(request.scope).flash(f"{granted.repository} is granted to {whom}.")
+        return _show(parts, viewer, typed, {"team": NO_TEAM})
+    session.flash(f"{granted.repository} is granted to {granted.team or 'everybody'}.")
     return redirect_to(HERE)
 
 
-@runs(Domain.LOOP, "awaits one write")
-async def revoke(request: Request) -> Response:
-    viewer, session = await viewer_of(request), session_of(request.scope)
-    if viewer is None:
-        return redirect_to(LOGIN)
+@pages(f"POST {HERE}/revoke", "awaits one write", where=Domain.LOOP)
+async def revoke_grant(
+    viewer: Actor, repositories: GrantedRepositories, form: Form, session: Session
+) -> Response:
     _require_approver(viewer)
-    repository, team = _read_typed(request)
-    try:
-        await site_of(request).repositories.revoke(repository, team, viewer)
-        session.flash(f"{repository} is now read anonymously for {team or 'everybody'}.")
-    except REFUSALS as refused:
-        session.flash(text_of(refused), "error")
+    repository, team = _read_typed(form)
+
+    async def revoke() -> str:
+        await repositories.revoke(repository, team, viewer)
+        return f"{repository} is now read anonymously for {team or 'everybody'}."
+
+    await tell_outcome(session, revoke())
     return redirect_to(HERE)
 
 
@@ -71,37 +79,27 @@ def _require_approver(viewer: Actor) -> None:
         raise Forbidden(ONLY_APPROVERS)
 
 
-def _read_typed(request: Request) -> tuple[str, str]:
+def _read_typed(form: Form) -> tuple[str, str]:
     """The typed repository and team. One character more than allowed is kept, so that a long
     address is refused."""
-    form = request_info_of(request.scope).form
     return form.text("repository").strip()[: LONGEST + 1], form.text("team").strip()[:LONGEST_TEAM]
 
 
-async def _show(
-    request: Request,
+def _show(
+    parts: GrantParts,
     viewer: Actor,
     typed: tuple[str, str] = NOTHING_TYPED,
     errors: Mapping[str, str] | None = None,
-) -> Response:
-    site = site_of(request)
-    teams = (team.name for team in site.teams.list_visible(viewer))
-    view = {
-        "grants": site.repositories.list_visible(viewer),
+) -> Page:
+    teams = (team.name for team in parts.teams.list_visible(viewer))
+    shown = {
+        "grants": parts.repositories.list_visible(viewer),
         "always": sorted(ALWAYS_GRANTED),
         "may_grant": viewer.approver,
         "teams": ((EVERYBODY, "everybody who may submit tests"), *((name, name) for name in teams)),
-        "now": site.clock.now(),
+        "now": parts.clock.now(),
         "repository": typed[0],
         "team": typed[1],
         "errors": errors or {},
     }
-    return await render_page(request, "repositories.html", view, 400 if errors else 200)
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(HERE, list_grants, methods=["GET"]),
-        Route(HERE, grant, methods=["POST"]),
-        Route(f"{HERE}/revoke", revoke, methods=["POST"]),
-    ]
+    return Page("repositories.html", shown, 400 if errors else 200)

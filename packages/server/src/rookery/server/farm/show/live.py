@@ -7,23 +7,35 @@ part once.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rookery.core.boundary.offload import Threads
+from rookery.core.clock import Clock
 from rookery.core.model.run import Run
-from rookery.server.app.site import Site
-from rookery.server.engines.privacy import name_of
-from rookery.server.farm.events import Wanted
+from rookery.server.db.fence import is_outage
+from rookery.server.engines.privacy import Privacy, name_of
+from rookery.server.farm.events import Bus, Wanted
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.views import UnknownRun
-from rookery.server.http.answers import site_of
+from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.faults import NotFound
-from rookery.server.http.fragments import RenderedPart
+from rookery.server.http.fragments import RenderedPart, SharedParts
 from rookery.server.http.packing import GZIP_HEAD, pack_piece, takes_gzip
-from rookery.server.http.pages.page import answer_part, keep, render_part, viewer_of
+from rookery.server.http.pages.page import (
+    NOBODYS_FRAME,
+    answer_part,
+    keep,
+    render_shared,
+    viewer_of,
+)
+from rookery.server.http.pages.pages import Page
+from rookery.server.http.rendering import Frame, Templates
+from rookery.server.http.turns import Turns
 from rookery.server.runs.events_api import (
     AGAIN_SECONDS,
     FAREWELL,
@@ -31,9 +43,8 @@ from rookery.server.runs.events_api import (
     KEEP_ALIVE_SECONDS,
     MEDIA_TYPE,
     NOT_NOW,
-    EventStream,
+    EventReaders,
     choose_retry,
-    is_welcome,
     next_notice,
 )
 
@@ -49,21 +60,103 @@ PACKED_ALIVE = pack_piece(ALIVE)
 PACKED_FAREWELL = pack_piece(FAREWELL)
 
 
-async def answer_live(
-    request: Request, find: FindPart, *, run: str = "", pause: float = 0.0
-) -> Response:
-    """The part that `find` returns: once, or in a stream after every change of this run (of any run
-    if none is given), with a pause of so many seconds between two."""
-    viewer = await viewer_of(request)
-    if MEDIA_TYPE not in request.headers.get("accept", ""):
-        return answer_part(request, await find(viewer))
-    packed = takes_gzip(request.headers.get("accept-encoding", ""))
-    stream = PartStream(request, viewer, find, Wanted(run), pause, packed=packed)
-    # Refuse what the viewer may not see before a stream begins.
-    await find(viewer)
-    if packed:
-        return EventStream(stream.write(), site_of(request), PACKED_HEADERS, PACKED_FAREWELL)
-    return EventStream(stream.write(), site_of(request))
+@dataclass(frozen=True, slots=True)
+class LivePages:
+    """Answers for the live parts of pages. There is one per app."""
+
+    parts: SharedParts
+    bus: Bus
+    threads: Threads
+    templates: Templates
+    visible: VisibleRuns
+    privacy: Privacy
+    turns: Turns
+    clock: Clock
+    readers: EventReaders
+
+    async def answer(
+        self, request: Request, find: FindPart, *, run: str = "", pause: float = 0.0
+    ) -> Response:
+        """The part that `find` returns: once, or in a stream after every change of this run (of any
+        run if none is given), with a pause of so many seconds between two."""
+        viewer = await viewer_of(request)
+        if MEDIA_TYPE not in request.headers.get("accept", ""):
+            return answer_part(request, await find(viewer))
+        packed = takes_gzip(request.headers.get("accept-encoding", ""))
+        stream = PartStream(self, request, viewer, find, Wanted(run), pause, packed=packed)
+        # Refuse what the viewer may not see before a stream begins.
+        await find(viewer)
+        if packed:
+            return self.readers.open_stream(stream.write(), PACKED_HEADERS, PACKED_FAREWELL)
+        return self.readers.open_stream(stream.write())
+
+    async def answer_list(
+        self,
+        request: Request,
+        load: Callable[[Actor | None], Awaitable[Page]],
+        sight: Callable[[Actor | None], Hashable],
+        *,
+        pause: float,
+    ) -> Response:
+        """A part that any run may change, rendered once for all viewers with equal `sight`."""
+
+        async def find(viewer: Actor | None) -> RenderedPart:
+            async def render() -> RenderedPart:
+                return await self.render(await load(viewer))
+
+            async def find_key() -> Hashable:
+                return (request.url.path, sight(viewer))
+
+            return await self.parts.find_newest(find_key, self.count_changes, render)
+
+        return await self.answer(request, find, pause=pause)
+
+    async def answer_run(
+        self,
+        request: Request,
+        run_id: str,
+        load: Callable[[Run, Actor | None], Awaitable[Page]],
+    ) -> Response:
+        """A part about a run, rendered once for all who may see the same of it. The run is loaded
+        once for each change of it; what the viewer may see is decided anew each time."""
+
+        def find_change() -> int:
+            return self.bus.last_change(run_id)
+
+        async def find(viewer: Actor | None) -> RenderedPart:
+            name, privacy = name_of(viewer), self.privacy
+            known = LoadedRun(partial(self.visible.find, run_id, name), find_change)
+
+            async def find_seen() -> Run:
+                run = await known.find()
+                if not privacy.may_see(name, run):
+                    raise UnknownRun(run=run_id)
+                return privacy.visible_part(viewer, run)
+
+            async def find_key() -> Hashable:
+                run = await find_seen()
+                sight = (privacy.may_read_sources(viewer, run), privacy.is_insider(viewer, run))
+                return (request.url.path, privacy.hidden(name), sight)
+
+            async def render() -> RenderedPart:
+                return await self.render(await load(await find_seen(), viewer))
+
+            return await self.parts.find_newest(find_key, find_change, render)
+
+        return await self.answer(request, find, run=run_id)
+
+    async def render(
+        self, page: Page, facts: object = None, frame: Frame = NOBODYS_FRAME
+    ) -> RenderedPart:
+        """Render what many viewers share. It must not contain anything personal; its frame is that
+        of a visitor without messages."""
+        make, shown = page.make, page.shown
+        work = partial(render_shared, self.templates, page.template, frame, make, shown, facts)
+        return await self.threads.cpu(work)
+
+    def count_changes(self) -> int:
+        """The number of changes of any run so far."""
+        return self.bus.seen
 
 
 async def answer_live_list(
@@ -75,56 +168,13 @@ async def answer_live_list(
     pause: float,
     make: Callable[[M], object] = keep,
 ) -> Response:
-    """A part that any run may change, rendered once for all viewers with equal `sight`. `make`
-    computes in the thread what is expensive."""
-    site = site_of(request)
+    """As `LivePages.answer_list`, for pages that are not given their features."""
+    live: LivePages = request.app.state.features(LivePages)
 
-    async def find(viewer: Actor | None) -> RenderedPart:
-        async def render() -> RenderedPart:
-            return await render_part(site, template, make, await load(viewer))
+    async def load_page(viewer: Actor | None) -> Page:
+        return Page(template, await load(viewer), make=make)
 
-        async def find_key() -> Hashable:
-            return (template, sight(viewer))
-
-        return await site.shared_parts.find_newest(find_key, lambda: site.bus.seen, render)
-
-    return await answer_live(request, find, pause=pause)
-
-
-async def answer_live_run(
-    request: Request,
-    template: str,
-    make: Callable[[M], object],
-    load: Callable[[Run, Actor | None], Awaitable[M]],
-) -> Response:
-    """A part about the run in the address, rendered once for all who may see the same of it. The
-    run is loaded once for each change of it; what the viewer may see is decided anew each time."""
-    site, run_id = site_of(request), str(request.path_params["run_id"])
-
-    def find_change() -> int:
-        return site.bus.last_change(run_id)
-
-    async def find(viewer: Actor | None) -> RenderedPart:
-        name, privacy = name_of(viewer), site.privacy
-        known = LoadedRun(partial(site.visible_runs.find, run_id, name), find_change)
-
-        async def find_seen() -> Run:
-            run = await known.find()
-            if not privacy.may_see(name, run):
-                raise UnknownRun(run=run_id)
-            return privacy.visible_part(viewer, run)
-
-        async def find_key() -> Hashable:
-            run = await find_seen()
-            sight = (privacy.may_read_sources(viewer, run), privacy.is_insider(viewer, run))
-            return (template, run.id, privacy.hidden(name), sight)
-
-        async def render() -> RenderedPart:
-            return await render_part(site, template, make, await load(await find_seen(), viewer))
-
-        return await site.shared_parts.find_newest(find_key, find_change, render)
-
-    return await answer_live(request, find, run=run_id)
+    return await live.answer_list(request, load_page, sight, pause=pause)
 
 
 class LoadedRun:
@@ -148,6 +198,7 @@ class PartStream:
 
     def __init__(
         self,
+        live: LivePages,
         request: Request,
         viewer: Actor | None,
         find: FindPart,
@@ -156,6 +207,7 @@ class PartStream:
         *,
         packed: bool,
     ) -> None:
+        self._live = live
         self._request = request
         self._viewer = viewer
         self._find = find
@@ -167,24 +219,24 @@ class PartStream:
         """Whether a change could not be sent yet."""
 
     async def write(self) -> AsyncIterator[bytes]:
-        site, begun = site_of(self._request), choose_retry() + b"\n"
+        live, begun = self._live, choose_retry() + b"\n"
         yield GZIP_HEAD + pack_piece(begun) if self._packed else begun
-        with site.bus.subscribe(self._wanted) as subscription:
-            looked = site.clock.seconds()
+        with live.bus.subscribe(self._wanted) as subscription:
+            looked = live.clock.seconds()
             while True:
-                if (told := await self._tell(site)) is None:
+                if (told := await self._tell()) is None:
                     return
                 yield told
                 await asyncio.sleep(self._pause)
                 if not self._owes:
                     await next_notice(subscription, KEEP_ALIVE_SECONDS)
-                await site.turns.take()
-                if site.clock.seconds() - looked >= KEEP_ALIVE_SECONDS:
-                    looked = site.clock.seconds()
-                    if not await self._look_again(site):
+                await live.turns.take()
+                if live.clock.seconds() - looked >= KEEP_ALIVE_SECONDS:
+                    looked = live.clock.seconds()
+                    if not await self._look_again():
                         return
 
-    async def _tell(self, site: Site) -> bytes | None:
+    async def _tell(self) -> bytes | None:
         """The next event: the part if it has changed, else a sign of life. None if the viewer may
         no longer see the part."""
         try:
@@ -192,7 +244,7 @@ class PartStream:
         except (NotFound, UnknownRun):
             return None
         except Exception as error:
-            if not (isinstance(error, NOT_NOW) or site.is_outage(error)):
+            if not (isinstance(error, NOT_NOW) or is_outage(error)):
                 raise
             self._owes = True
             await asyncio.sleep(AGAIN_SECONDS)
@@ -207,14 +259,14 @@ class PartStream:
     def _alive(self) -> bytes:
         return PACKED_ALIVE if self._packed else ALIVE
 
-    async def _look_again(self, site: Site) -> bool:
+    async def _look_again(self) -> bool:
         """Check the viewer again, who may have been blocked or got other permissions. Returns
         whether the stream may continue."""
-        if not await is_welcome(site, self._request, name_of(self._viewer)):
+        if not await self._live.readers.is_welcome(self._request, name_of(self._viewer)):
             return False
         try:
             self._viewer = await viewer_of(self._request)
         except Exception as error:
-            if not site.is_outage(error):
+            if not is_outage(error):
                 raise
         return True

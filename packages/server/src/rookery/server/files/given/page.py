@@ -1,37 +1,30 @@
 """Nets and books: list, search, upload and remove, with the storage that a user takes."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable
 from dataclasses import replace
 from urllib.parse import quote
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
-from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.engines.privacy import name_of
+from rookery.core.boundary.offload import Threads
+from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.files.access import RepeatedUpload, StoredUsage
-from rookery.server.files.api import remove_given_book, remove_given_net
+from rookery.server.files.access import RepeatedUpload
 from rookery.server.files.blobs import UnknownBlob
 from rookery.server.files.books import BookStore, StoredBook, find_visible_book, list_visible_books
 from rookery.server.files.engine_files import NetSearch, StoredNet, list_used_nets
-from rookery.server.files.uploaders import Uploader, check_name
-from rookery.server.http.answers import site_of
+from rookery.server.files.uploaders import GivenFiles
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import NotFound
 from rookery.server.http.multipart import read_file_form
 from rookery.server.http.pages.filters import read_search, read_text
 from rookery.server.http.pages.listing import ListAddress, make_open_pager, read_page
-from rookery.server.http.pages.page import (
-    redirect_to,
-    render_page,
-    viewer_of,
-)
-from rookery.server.http.scope import BOOKS_PAGE, session_of
-
-Removal = Callable[[Site, str, Actor], Awaitable[object]]
+from rookery.server.http.pages.page import redirect_to, tell_outcome
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.scope import BOOKS_PAGE
+from rookery.server.http.session import Session
 
 NETS = "/nets"
 ROWS = 50
@@ -39,48 +32,40 @@ FIRST_BYTES = 8 * 1024
 FIRST_OPENINGS = 20
 
 
-async def _load_usage(site: Site, viewer: Actor | None) -> StoredUsage | None:
-    if viewer is None:
-        return None
-    return await site.file_access.rows.load_usage(viewer.name, site.upload_quota)
+FILE_REMOVED = "its file is removed in a thread"
+pages = Pages(BOOKS_PAGE)
+routes = pages.make_routes
 
 
-# Nets.
-
-
-@runs(Domain.THREAD, "awaits two queries, rendered in a thread")
-async def nets_page(request: Request) -> Response:
-    site, viewer = site_of(request), await viewer_of(request)
-    text, page = read_search(request.query_params), read_page(request.query_params)
-    sight, user = site.file_access.see(name_of(viewer)), read_text(request.query_params, "user")
+@pages(f"GET {NETS}", "awaits two queries, rendered in a thread")
+async def nets_page(
+    query: QueryParams, viewer: Actor | None, given: GivenFiles, privacy: Privacy
+) -> Page:
+    text, page, access = read_search(query), read_page(query), given.access
+    sight, user = access.see(name_of(viewer)), read_text(query, "user")
     search = NetSearch(text, user, sight.hidden, tuple(sight.repeats), (page - 1) * ROWS, ROWS + 1)
-    nets = await site.nets.rows.find_page(search)
-    active = await site.fleet.views.active()
-    seen = [run for run in active if site.privacy.may_see(name_of(viewer), run)]
+    nets = await given.nets.rows.find_page(search)
+    active = await given.views.active()
+    seen = [run for run in active if privacy.may_see(name_of(viewer), run)]
     address = ListAddress(NETS, {"text": text, "user": user})
-    shown = [hide_first_upload(net, sight.repeats.get(net.name)) for net in nets[:ROWS]]
-    used = {
-        name: site.privacy.visible_part(viewer, run) for run in seen for name in list_used_nets(run)
-    }
-    view = {
-        "now": site.clock.now(),
+    found = [hide_first_upload(net, sight.repeats.get(net.name)) for net in nets[:ROWS]]
+    used = {name: privacy.visible_part(viewer, run) for run in seen for name in list_used_nets(run)}
+    engines = {net.name: access.engine_of(net.name) for net in found}
+    engines |= {name: again.engine for name, again in sight.repeats.items()}
+    shown = {
+        "now": given.clock.now(),
         "address": address,
-        "nets": shown,
-        "engines": {net.name: _find_engine(site, net, sight.repeats) for net in shown},
+        "nets": found,
+        "engines": engines,
         # Nets that unfinished tests use, each with one of these tests.
         "used": used,
         "removable": [
-            net.name for net in shown if net.name not in used and _owns(viewer, net.user)
+            net.name for net in found if net.name not in used and _owns(viewer, net.user)
         ],
         "pager": make_open_pager(address, page, more=len(nets) > ROWS),
-        "usage": await _load_usage(site, viewer),
+        "usage": await given.load_usage(viewer),
     }
-    return await render_page(request, "nets.html", view)
-
-
-def _find_engine(site: Site, net: StoredNet, repeats: Mapping[str, RepeatedUpload]) -> str:
-    again = repeats.get(net.name)
-    return again.engine if again else site.file_access.engine_of(net.name)
+    return Page("nets.html", shown)
 
 
 def hide_first_upload(net: StoredNet, again: RepeatedUpload | None) -> StoredNet:
@@ -93,101 +78,93 @@ def _owns(viewer: Actor | None, user: str) -> bool:
     return viewer is not None and (viewer.approver or viewer.name == user)
 
 
-@runs(Domain.THREAD, "its file is removed in a thread")
-async def remove_net(request: Request) -> Response:
-    return await _remove(request, "net", NETS, remove_given_net)
+@pages(f"POST {NETS}/{{name}}/remove", FILE_REMOVED, back=NETS)
+async def remove_net(name: str, viewer: Actor, given: GivenFiles, session: Session) -> Response:
+    await _remove(f"net {name}", given.remove_net(name, viewer), session)
+    return redirect_to(NETS)
 
 
-@runs(Domain.THREAD, "its file is removed in a thread")
-async def remove_book(request: Request) -> Response:
-    return await _remove(request, "book", BOOKS_PAGE, remove_given_book)
+@pages(f"POST {BOOKS_PAGE}/{{name}}/remove", FILE_REMOVED)
+async def remove_book(name: str, viewer: Actor, given: GivenFiles, session: Session) -> Response:
+    await _remove(f"book {name}", given.remove_book(name, viewer), session)
+    return redirect_to(BOOKS_PAGE)
 
 
-async def _remove(request: Request, kind: str, back: str, work: Removal) -> Response:
-    name, actor = str(request.path_params["name"]), await viewer_of(request)
-    session = session_of(request.scope)
-    if actor is None:
-        return redirect_to(f"/login?next={back}")
-    try:
-        await work(site_of(request), name, actor)
-        session.flash(f"The {kind} {name} is removed.")
-    except REFUSALS as refused:
-        session.flash(text_of(refused), "error")
-    return redirect_to(back)
+async def _remove(what: str, work: Awaitable[object], session: Session) -> None:
+    async def remove() -> str:
+        await work
+        return f"The {what} is removed."
+
+    await tell_outcome(session, remove())
 
 
 # Books.
 
 
-@runs(Domain.THREAD, "pieces are written, counted and looked at in threads; the page too")
-async def books_page(request: Request) -> Response:
-    """GET returns the list, POST stores the posted book."""
-    viewer = await viewer_of(request)
-    if request.method != "POST":
-        return await _show_books(request, viewer)
-    if viewer is None:
-        return redirect_to(f"/login?next={BOOKS_PAGE}")
+@pages(f"GET {BOOKS_PAGE}", "awaits queries, rendered in a thread")
+async def books_page(
+    query: QueryParams, viewer: Actor | None, given: GivenFiles, privacy: Privacy
+) -> Page:
+    return Page("books.html", await _load_books(query, viewer, given, privacy))
+
+
+@pages(f"POST {BOOKS_PAGE}", "pieces are written, counted and looked at in threads; the page too")
+async def upload_book(
+    request: Request, viewer: Actor, given: GivenFiles, privacy: Privacy, session: Session
+) -> Page | Response:
     form = await read_file_form(request, "book")
-    site, name = site_of(request), form.fields.get("name", "").strip() or form.file_name
-    uploader = Uploader(viewer.name, form.fields.get("engine", ""))
+    name = form.fields.get("name", "").strip() or form.file_name
     try:
-        site.file_access.check_engine(viewer.name, uploader.engine)
-        check_name(site, uploader, name)
-        async with site.upload_bodies.place(viewer.name):
-            kept = await site.books.upload(form.pieces, name, viewer.name, uploader.engine)
+        uploader = given.find_uploader(viewer.name, form.fields.get("engine", ""))
+        kept = await given.keep_book(uploader, name, form.pieces)
     except REFUSALS as refused:
-        return await _show_books(request, viewer, text_of(refused), name)
-    if kept.user == viewer.name:
-        await site.file_access.add(kept.name, uploader.engine)
-    session_of(request.scope).flash(f"{kept.name} is uploaded: {kept.openings:,} openings.")
+        shown = await _load_books(request.query_params, viewer, given, privacy)
+        return Page("books.html", {**shown, "error": text_of(refused), "name": name}, 422)
+    session.flash(f"{kept.name} is uploaded: {kept.openings:,} openings.")
     return redirect_to(f"{BOOKS_PAGE}/{quote(kept.name)}")
 
 
-async def _show_books(
-    request: Request, viewer: Actor | None, error: str = "", name: str = ""
-) -> Response:
-    site, text = site_of(request), read_search(request.query_params)
-    seen, others = await list_visible_books(site.books, site.file_access, name_of(viewer))
-    used = {run.plan.book for run in await site.fleet.views.active()}
-    view = {
-        "now": site.clock.now(),
+async def _load_books(
+    query: QueryParams, viewer: Actor | None, given: GivenFiles, privacy: Privacy
+) -> dict[str, object]:
+    text, books = read_search(query), given.books
+    seen, others = await list_visible_books(books, given.access, name_of(viewer))
+    used = {run.plan.book for run in await given.views.active()}
+    return {
+        "now": given.clock.now(),
         "text": text,
         "books": [book for book in seen if _matches(text, book.name)],
         "others": {each: book for each, book in others.items() if _matches(text, each)},
-        "official": site.books.official,
+        "official": books.official,
         "used": used,
         "removable": [
             book.name
             for book in seen
             if _owns(viewer, book.user) and book.blob and book.name not in used
         ],
-        "usage": await _load_usage(site, viewer),
+        "usage": await given.load_usage(viewer),
         "logged_in": viewer is not None,
-        "engines": sorted(site.privacy.catalogue(name_of(viewer)).engines) if viewer else (),
-        "error": error,
-        # The name that was typed.
-        "name": name,
+        "engines": sorted(privacy.catalogue(name_of(viewer)).engines) if viewer else (),
+        # Why an upload was not accepted, and the name that was typed.
+        "error": "",
+        "name": "",
     }
-    return await render_page(request, "books.html", view, 422 if error else 200)
 
 
 def _matches(text: str, name: str) -> bool:
     return text.casefold() in name.casefold()
 
 
-@runs(Domain.THREAD, "the beginning of the file is read in a thread")
-async def book_page(request: Request) -> Response:
-    site, viewer = site_of(request), await viewer_of(request)
-    name = str(request.path_params["name"])
-    book = await find_visible_book(site.books, site.file_access, name_of(viewer), name)
+@pages(f"GET {BOOKS_PAGE}/{{name}}", "the beginning of the file is read in a thread")
+async def book_page(name: str, viewer: Actor | None, given: GivenFiles, threads: Threads) -> Page:
+    book = await find_visible_book(given.books, given.access, name_of(viewer), name)
     if book is None:
         raise NotFound("There is no such book here.")
     try:
-        first = await site.threads.files(_read_first, site.books, book)
+        first = await threads.files(_read_first, given.books, book)
     except UnknownBlob:
         raise NotFound("This book was removed.") from None
-    view = {"book": book, "first": first, "now": site.clock.now()}
-    return await render_page(request, "book.html", view)
+    return Page("book.html", {"book": book, "first": first, "now": given.clock.now()})
 
 
 def _read_first(store: BookStore, book: StoredBook) -> tuple[str, ...]:
@@ -197,13 +174,3 @@ def _read_first(store: BookStore, book: StoredBook) -> tuple[str, ...]:
     lines = text.splitlines()
     whole = lines if len(text) < FIRST_BYTES else lines[:-1]
     return tuple(line[:200] for line in whole if line.strip())[:FIRST_OPENINGS]
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(NETS, nets_page, methods=["GET"]),
-        Route(f"{NETS}/{{name}}/remove", remove_net, methods=["POST"]),
-        Route(BOOKS_PAGE, books_page, methods=["GET", "POST"]),
-        Route(f"{BOOKS_PAGE}/{{name}}", book_page, methods=["GET"]),
-        Route(f"{BOOKS_PAGE}/{{name}}/remove", remove_book, methods=["POST"]),
-    ]

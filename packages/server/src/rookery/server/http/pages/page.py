@@ -1,7 +1,6 @@
-"""Answers pages: data is loaded on the loop, and the text is rendered in a thread. Also loads hints
-about runs for approvers, which several pages show."""
+"""Answers pages: data is loaded on the loop, and the text is rendered in a thread."""
 
-from collections.abc import Awaitable, Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Hashable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -13,7 +12,6 @@ from starlette.responses import HTMLResponse, RedirectResponse
 from rookery.core.model.run import Run
 from rookery.server.app.site import Site
 from rookery.server.farm.rules.lifecycle import Actor, is_young, may_go_on
-from rookery.server.farm.rules.review import NO_FACTS, Hint, review_submission
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.fragments import RenderedPart, make_part
@@ -154,10 +152,10 @@ async def render_part(
 ) -> RenderedPart:
     """Render a part that many viewers share. It must not contain anything personal; its frame is
     that of a visitor without messages."""
-    return await site.threads.cpu(_render_part, site.templates, template, frame, make, data, facts)
+    return await site.threads.cpu(render_shared, site.templates, template, frame, make, data, facts)
 
 
-def _render_part(
+def render_shared(
     templates: Templates,
     template: str,
     frame: Frame,
@@ -165,6 +163,7 @@ def _render_part(
     data: M,
     facts: object,
 ) -> RenderedPart:
+    """The work of `render_part`, to be done in a thread."""
     return make_part(templates.render(template, frame, make(data)), facts)
 
 
@@ -265,21 +264,3 @@ def list_rights(viewer: Actor | None, run: Run, now: datetime) -> Rights:
         delete=mine and there,
         restore=mine and status.deleted,
     )
-
-
-# Hints about runs for approvers, for the pages that show them (`review_hints.html`).
-
-
-async def load_hints(
-    site: Site, viewer: Actor | None, runs: Sequence[Run]
-) -> Mapping[str, tuple[Hint, ...]]:
-    """The hints by run, loaded by one query. They are visible only to the run's people: its owner,
-    its engine's team and approvers."""
-    shown = [run for run in runs if site.privacy.is_insider(viewer, run)]
-    facts = await site.reviews.load([run.id for run in shown]) if shown else {}
-    return {
-        run.id: review_submission(
-            run, site.engines.catalogue.record(run.plan.engine), facts.get(run.id, NO_FACTS)
-        )
-        for run in shown
-    }

@@ -1,6 +1,6 @@
 """The log of actions: who did what, with filters, a search and the newest at the top."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 
@@ -14,7 +14,7 @@ from rookery.core.protocol.actions import All, Compare, Either, Expression, Ment
 from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.show.live import answer_live_list
+from rookery.server.farm.show.live import LivePages
 from rookery.server.files.worker_logs import LogStore, StoredLog
 from rookery.server.http.faults import SearchTooSlow
 from rookery.server.http.pages.filters import (
@@ -144,18 +144,20 @@ async def log_page(viewer: Actor | None, reader: LogReader, query: QueryParams) 
 
 
 @pages("GET /log/live", "awaits three queries, rendered in a thread")
-async def log_live(request: Request, reader: LogReader, query: QueryParams) -> Response:
+async def log_live(
+    request: Request, live: LivePages, reader: LogReader, query: QueryParams
+) -> Response:
     """The lines of the log, for the page's script."""
     filters = read_log_filters(query)
 
-    return await answer_live_list(
-        request,
-        "log_live.html",
-        lambda viewer: reader.load(viewer, filters),
-        # Which logs of failures are readable differs between viewers.
-        lambda viewer: (filters, viewer, reader.privacy.sight(viewer)),
-        pause=PAUSE_SECONDS,
-    )
+    async def load(viewer: Actor | None) -> Page:
+        return Page("log_live.html", await reader.load(viewer, filters))
+
+    # Which logs of failures are readable differs between viewers.
+    def find_sight(viewer: Actor | None) -> Hashable:
+        return filters, viewer, reader.privacy.sight(viewer)
+
+    return await live.answer_list(request, load, find_sight, pause=PAUSE_SECONDS)
 
 
 def _list_conditions(filters: LogFilters) -> Iterator[Expression]:

@@ -11,6 +11,7 @@ from rookery.core.http_places import is_loopback
 from rookery.server.boundary.domains import Domain
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.answers import address_of
+from rookery.server.http.endpoint import UNSEEN
 from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.session import Session
@@ -45,7 +46,7 @@ async def add_machine(
     if made and not token:
         return redirect_to(HERE)
     shown = make_setup(address_of(request), viewer.name, token, wheel.fingerprint)
-    return Page("machines.html", shown, headers={"cache-control": "no-store"})
+    return Page("machines.html", shown, headers=UNSEEN)
 
 
 def make_setup(address: str, user: str, token: str, fingerprint: str = "") -> Mapping[str, object]:

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from rookery.core.clock import Clock
 from rookery.core.model.events import BY_WORKERS
-from rookery.core.model.machine import Machine
+from rookery.core.model.machine import SHORT_NAME, Machine
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.server.boundary.domains import Domain
@@ -20,8 +20,7 @@ from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.views import KnownMachine, UnknownMachine
 from rookery.server.files.games import GameStore
 from rookery.server.files.worker_logs import LogStore
-from rookery.server.http.error_table import REFUSALS, text_of
-from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.page import redirect_to, tell_outcome
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form
 from rookery.server.http.session import Session
@@ -75,17 +74,16 @@ async def set_block(
 ) -> Response:
     """Block or unblock the machine as the JSON API does, and show the outcome on the next page."""
     here = f"/machines/{name}"
-    try:
+    if message == "" and SHORT_NAME.fullmatch(name):
+        session.flash(NO_REASON, "error")
+        return redirect_to(here)
+
+    async def block() -> str:
         check_name(name)
-        if message == "":
-            session.flash(NO_REASON, "error")
-            return redirect_to(here)
         await fleet.commands.block(name, message, actor)
-    except REFUSALS as refused:
-        session.flash(text_of(refused), "error")
-        return redirect_to("/machines")
-    session.flash(f"{name} is unblocked." if message is None else f"{name} is blocked.")
-    return redirect_to(here)
+        return f"{name} is {'unblocked' if message is None else 'blocked'}."
+
+    return redirect_to(here if await tell_outcome(session, block()) else "/machines")
 
 
 async def _load(parts: MachineParts, name: str, viewer: Actor | None) -> Mapping[str, object]:

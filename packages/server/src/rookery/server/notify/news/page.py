@@ -34,9 +34,9 @@ from rookery.server.runs.events_api import (
     KEEP_ALIVE_SECONDS,
     NOT_NOW,
     REACH_SECONDS,
+    EventReaders,
     EventStream,
     choose_retry,
-    is_welcome,
     next_notice,
     read_last_seen,
 )
@@ -81,7 +81,9 @@ routes = pages.make_routes
 
 
 @pages("GET /live/news", "waits for the bus; a few queries now and then", where=Domain.STREAM)
-async def stream_news(request: Request, viewer: Actor | None, site: Site) -> EventStream:
+async def stream_news(
+    request: Request, viewer: Actor | None, site: Site, readers: EventReaders
+) -> EventStream:
     query = request.query_params
     accounts = query.get("accounts", "")
     after = parse_integer(query, "after", least=0, most=LARGEST) if "after" in query else None
@@ -92,16 +94,19 @@ async def stream_news(request: Request, viewer: Actor | None, site: Site) -> Eve
         read_last_seen(header(request.scope, b"last-event-id"), after),
         int(accounts) if accounts.isdecimal() and len(accounts) < 10 else None,
     )
-    return EventStream(NewsStream(site, request, reader).write(), site)
+    return readers.open_stream(NewsStream(site, request, reader, readers).write())
 
 
 class NewsStream:
     """The stream of one browser."""
 
-    def __init__(self, site: Site, request: Request, reader: NewsReader) -> None:
+    def __init__(
+        self, site: Site, request: Request, reader: NewsReader, readers: EventReaders
+    ) -> None:
         self._site = site
         self._request = request
         self._reader = reader
+        self._readers = readers
 
     async def write(self) -> AsyncIterator[bytes]:
         site, reader = self._site, self._reader
@@ -118,7 +123,7 @@ class NewsStream:
                 again = site.clock.seconds() - looked >= KEEP_ALIVE_SECONDS
                 if again:
                     looked = site.clock.seconds()
-                    if not await is_welcome(site, self._request, name_of(reader.viewer)):
+                    if not await self._readers.is_welcome(self._request, name_of(reader.viewer)):
                         return
                 try:
                     if again:

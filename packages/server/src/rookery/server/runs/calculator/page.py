@@ -6,19 +6,20 @@ from functools import partial
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
 from rookery.core.stats.numbers import StatisticsFault
 from rookery.core.stats.sprt import EloModel, Sprt, check_bounds, check_rates
 from rookery.core.stats.walk import ScoreSpread, TestLength, length_at, pace_of
-from rookery.server.boundary.domains import Domain, runs
+from rookery.server.boundary.domains import Domain
 from rookery.server.farm.show.run_parts import name_scale
 from rookery.server.http.form import CHOICE, NUMBER, DeclaredForm, Input, declare
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.server.http.pages.formatting import format_decimal
-from rookery.server.http.pages.page import redirect_to, render_fixed_page, render_fixed_part
+from rookery.server.http.pages.page import redirect_to, render_fixed_part
+from rookery.server.http.pages.pages import Page, Pages
 
 HERE = "/sprt"
 USUAL: Mapping[str, str] = {
@@ -86,21 +87,24 @@ NUMBERS = (Input(*each, NUMBER, expected=NO_NUMBER, more=SHORT) for each in LABE
 FORM = DeclaredForm(declare(MODEL, *NUMBERS))
 
 
-@runs(Domain.THREAD, "lengths are worked out in a thread")
-async def sprt_calculator(request: Request) -> Response:
-    texts = {
-        name: request.query_params.get(name, usual)[:LONGEST_TEXT] for name, usual in USUAL.items()
-    }
+pages = Pages()
+routes = pages.make_routes
+
+
+@pages("GET /sprt", "lengths are worked out in a thread")
+async def sprt_calculator(request: Request, query: QueryParams) -> Page | Response:
+    """The calculator. With `part` in the query only its results, for its script."""
+    texts = {name: query.get(name, usual)[:LONGEST_TEXT] for name, usual in USUAL.items()}
     key = tuple(texts.items())
-    if request.query_params.get("part"):
+    if query.get("part"):
         return await render_fixed_part(request, "sprt_part.html", show_lengths, texts, key)
-    return await render_fixed_page(request, "sprt.html", show_lengths, texts, key)
+    return Page("sprt.html", texts, make=show_lengths, key=key)
 
 
-@runs(Domain.LOOP, "leads to another address")
-async def old_calculator(request: Request) -> Response:
+@pages("GET /sprt_calc", "leads to another address", where=Domain.LOOP)
+async def old_calculator(query: QueryParams) -> Response:
     """Redirect from fishtest's calculator, whose names of models begin with a capital letter."""
-    given = {OLD_NAMES.get(name, name): text for name, text in request.query_params.items()}
+    given = {OLD_NAMES.get(name, name): text for name, text in query.items()}
     if "model" in given:
         given["model"] = given["model"].lower()
     known = "&".join(
@@ -186,10 +190,3 @@ def convert_elo(elo: float, spec: Sprt, spread: ScoreSpread) -> tuple[float, flo
 def _show_thousands(games: float) -> str:
     """A short mark of an axis, such as 400k."""
     return f"{format_decimal(games / 1000)}k" if games >= 1000 else format_decimal(games)
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(HERE, sprt_calculator, methods=["GET"]),
-        Route("/sprt_calc", old_calculator, methods=["GET"]),
-    ]

@@ -7,32 +7,28 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from msgspec import Struct
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.datastructures import QueryParams
 
+from rookery.core.clock import Clock
 from rookery.core.model.run import Run
 from rookery.core.stats.numbers import Z95, StatisticsFault, cdf
 from rookery.core.stats.sprt import EloModel, Sprt
-from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.engines.privacy import name_of
+from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.read_values import FinishedRunsQuery
+from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.kinds.kind_page import WIDEST
 from rookery.server.farm.show.run_parts import SCALES
-from rookery.server.http.answers import site_of
+from rookery.server.farm.views import FleetViews
+from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.error_table import REFUSALS
 from rookery.server.http.form import NUMBER, DeclaredForm, Input, ShownForm, declare
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.server.http.pages.formatting import format_count, format_decimal
-from rookery.server.http.pages.page import (
-    find_run_for,
-    plays_engine,
-    render_page_in_thread,
-    viewer_of,
-)
+from rookery.server.http.pages.page import plays_engine
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.signatures import Parts
 from rookery.server.runs.run.statistics import (
     add_present,
     estimate_fixed_elo,
@@ -90,46 +86,66 @@ class Comparison:
     """Runs that may be worth comparing with."""
 
 
-@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
-async def compare_page(request: Request) -> Response:
-    site, viewer = site_of(request), await viewer_of(request)
-    run = await find_run_for(viewer, request)
-    texts = {name: request.query_params.get(name, "").strip()[:LONGEST_ADDRESS] for name in FIELDS}
-    errors: dict[str, str] = {}
-    other = None
-    if texts["with"]:
+pages = Pages()
+routes = pages.make_routes
+
+
+@dataclass(frozen=True, slots=True)
+class RelatedRuns(Parts):
+    """Finds runs to compare with."""
+
+    privacy: Privacy
+    reads: FleetReads
+    views: FleetViews
+    visible: VisibleRuns
+
+    async def find(self, run: Run, viewer: Actor | None) -> tuple[Run, ...]:
+        """Runs of the same branch by the same person, or of the same new side, newest first."""
+        hidden = self.privacy.hidden(name_of(viewer))
+        wanted = FinishedRunsQuery(
+            page_size=LOOKED_THROUGH,
+            owner=run.plan.owner,
+            engine=run.plan.engine,
+            text=run.plan.new.tag,
+            hidden=hidden,
+        )
+        at_play = [each for each in await self.views.active() if not plays_engine(each, hidden)]
+        found = (*reversed(at_play), *await self.reads.finished(wanted))
+        related = [each for each in found if each.id != run.id and is_related(run, each)]
+        return tuple(self.privacy.visible_part(viewer, each) for each in related[:MOST_PROPOSED])
+
+    async def find_other(
+        self, text: str, viewer: Actor | None, errors: dict[str, str]
+    ) -> Run | None:
+        """The run whose id or address was typed."""
         try:
-            other = await site.visible_runs.find_part(read_run_id(texts["with"]), viewer)
+            return await self.visible.find_part(read_run_id(text), viewer) if text else None
         except REFUSALS:
             errors["with"] = "There is no such test."
+            return None
+
+
+@pages("GET /runs/{run_id}/compare", "loads on the loop, computed and rendered in a thread")
+async def compare_page(
+    run_id: str, viewer: Actor | None, related: RelatedRuns, clock: Clock, query: QueryParams
+) -> Page:
+    """What other bounds would have told, and the comparison with another run."""
+    run, reads = await related.visible.find_part(run_id, viewer), related.reads
+    texts = {name: query.get(name, "").strip()[:LONGEST_ADDRESS] for name in FIELDS}
+    errors: dict[str, str] = {}
+    other = await related.find_other(texts["with"], viewer, errors)
     spec = read_bounds(run, texts, errors)
     comparison = Comparison(
         run=run,
-        now=site.clock.now(),
+        now=clock.now(),
         form=FORM.show(texts, errors),
-        samples=await site.reads.samples(run.id) if spec or other else (),
+        samples=await reads.samples(run.id) if spec or other else (),
         spec=spec,
         other=other,
-        other_samples=await site.reads.samples(other.id) if other else (),
-        proposed=await _find_related(site, run, viewer),
+        other_samples=await reads.samples(other.id) if other else (),
+        proposed=await related.find(run, viewer),
     )
-    return await render_page_in_thread(request, "run_compare.html", show_comparison, comparison)
-
-
-async def _find_related(site: Site, run: Run, viewer: Actor | None) -> tuple[Run, ...]:
-    """Runs of the same branch by the same person, or of the same new side, newest first."""
-    hidden = site.privacy.hidden(name_of(viewer))
-    wanted = FinishedRunsQuery(
-        page_size=LOOKED_THROUGH,
-        owner=run.plan.owner,
-        engine=run.plan.engine,
-        text=run.plan.new.tag,
-        hidden=hidden,
-    )
-    at_play = [each for each in await site.fleet.views.active() if not plays_engine(each, hidden)]
-    found = (*reversed(at_play), *await site.reads.finished(wanted))
-    related = [each for each in found if each.id != run.id and is_related(run, each)]
-    return tuple(site.privacy.visible_part(viewer, each) for each in related[:MOST_PROPOSED])
+    return Page("run_compare.html", comparison, make=show_comparison)
 
 
 def is_related(run: Run, other: Run) -> bool:
@@ -241,7 +257,3 @@ def find_difference(run: Run, other: Run) -> tuple[float, float, float] | None:
     if not (width > 0 and math.isfinite(gap)):
         return None
     return gap, width, cdf(gap / (width / Z95))
-
-
-def routes() -> list[BaseRoute]:
-    return [Route("/runs/{run_id}/compare", compare_page, methods=["GET"])]

@@ -5,25 +5,21 @@ from datetime import datetime
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from rookery.core.clock import Clock
 from rookery.core.model.run import Run
 from rookery.core.stats.sprt import Sprt
-from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
+from rookery.server.boundary.domains import Domain
+from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.charts import Chart
 from rookery.server.farm.show.dials import Dial, draw_dial
-from rookery.server.farm.show.live import answer_live_run
+from rookery.server.farm.show.live import LivePages
 from rookery.server.farm.show.run_charts import draw_kind_charts
-from rookery.server.http.answers import site_of
-from rookery.server.http.pages.page import (
-    find_run_for,
-    redirect_to,
-    render_page_in_thread,
-    viewer_of,
-)
+from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.runs.run.statistics import ShownElo, add_present, estimate_run_elo
 
 LEAST_ELO = 4.0
@@ -34,31 +30,37 @@ LARGEST_ELO = 1000.0
 Loaded = tuple[Run, datetime, tuple[ChartPoint, ...]]
 
 
-@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
-async def elo_page(request: Request) -> Response:
-    run = await find_run_for(await viewer_of(request), request)
-    loaded = await _load(site_of(request), run)
-    return await render_page_in_thread(request, "run_elo.html", show_elo, loaded)
+pages = Pages()
+routes = pages.make_routes
 
 
-@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
-async def elo_live(request: Request) -> Response:
+@pages("GET /runs/{run_id}/elo", "loads on the loop, computed and rendered in a thread")
+async def elo_page(
+    run_id: str, viewer: Actor | None, visible: VisibleRuns, clock: Clock, reads: FleetReads
+) -> Page:
+    """The dials, and below them the course so far."""
+    run = await visible.find_part(run_id, viewer)
+    loaded = run, clock.now(), await reads.samples(run.id)
+    return Page("run_elo.html", loaded, make=show_elo)
+
+
+@pages("GET /runs/{run_id}/elo/live", "loads on the loop, computed and rendered in a thread")
+async def elo_live(
+    request: Request, run_id: str, live: LivePages, clock: Clock, reads: FleetReads
+) -> Response:
     """The dials alone, for the page's script."""
 
-    async def load(run: Run, _viewer: Actor | None) -> Loaded:
-        return await _load(site_of(request), run)
+    async def load(run: Run, _viewer: Actor | None) -> Page:
+        loaded = run, clock.now(), await reads.samples(run.id)
+        return Page("run_elo_live.html", loaded, make=show_elo)
 
-    return await answer_live_run(request, "run_elo_live.html", show_elo, load)
+    return await live.answer_run(request, run_id, load)
 
 
-@runs(Domain.LOOP, "names another address")
-async def old_elo_address(request: Request) -> Response:
+@pages("GET /tests/live_elo/{run_id}", "names another address", where=Domain.LOOP)
+async def old_elo_address(run_id: str) -> Response:
     """Redirect from the official server's address of a run's live Elo."""
-    return redirect_to(f"/runs/{request.path_params['run_id']}/elo")
-
-
-async def _load(site: Site, run: Run) -> Loaded:
-    return run, site.clock.now(), await site.reads.samples(run.id)
+    return redirect_to(f"/runs/{run_id}/elo")
 
 
 def show_elo(loaded: Loaded) -> Mapping[str, object]:
@@ -98,11 +100,3 @@ def find_reach(elo: ShownElo) -> float:
 def draw_elo(elo: ShownElo, reach: float) -> Dial:
     middle, *band = ((value + reach) / (2 * reach) for value in (elo.middle, elo.low, elo.high))
     return draw_dial(middle, 0.5, (band[0], band[1]))
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route("/runs/{run_id}/elo", elo_page, methods=["GET"]),
-        Route("/runs/{run_id}/elo/live", elo_live, methods=["GET"]),
-        Route("/tests/live_elo/{run_id}", old_elo_address, methods=["GET"]),
-    ]

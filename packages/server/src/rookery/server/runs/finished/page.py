@@ -1,24 +1,25 @@
 """The list of tests: finished ones by filters and pages, and matching unfinished ones."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from rookery.core.clock import Clock
 from rookery.core.model.run import DisplayState, Run
-from rookery.server.app.site import Site
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.engines.privacy import name_of
+from rookery.server.engines.privacy import Privacy, name_of
+from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.read_values import FinishedRunsQuery, may_begin_commit
+from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.show.live import answer_live_list
+from rookery.server.farm.show.live import LivePages
 from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
 from rookery.server.farm.views import UnknownRun
-from rookery.server.http.answers import site_of
+from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.faults import SearchTooSlow
 from rookery.server.http.pages.filters import (
     find_end_of_day,
@@ -34,12 +35,10 @@ from rookery.server.http.pages.listing import (
     make_pager,
     read_page,
 )
-from rookery.server.http.pages.page import (
-    plays_engine,
-    redirect_to,
-    render_page_in_thread,
-    viewer_of,
-)
+from rookery.server.http.pages.page import plays_engine, redirect_to
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.signatures import Parts
+from rookery.server.http.turns import SearchPlaces
 
 HERE = "/tests"
 LIVE = "/tests/live"
@@ -192,81 +191,88 @@ def _make_pager(address: ListAddress, data: RunListData) -> Pager:
     return make_pager(address, page, PAGE_SIZE, data.total)
 
 
-async def _load_open(site: Site, viewer: Actor | None, filters: ListFilters) -> RunListData:
-    """The unfinished tests of the list."""
-    now, hidden = site.clock.now(), site.privacy.hidden(name_of(viewer))
-    found = []
-    for run in await site.fleet.views.active() if filters.seeks_open_runs else ():
-        # Only what the viewer may see can be found.
-        shown = site.privacy.visible_part(viewer, run)
-        if not plays_engine(run, hidden) and filters.suits_open_run(shown):
-            found.append(shown)
-    return RunListData(
-        now, filters, viewer, found, await load_paces(site.fleet, site.reads, found, now)
-    )
+pages = Pages()
+routes = pages.make_routes
 
 
-@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
-async def tests_live(request: Request) -> Response:
-    """The rows of unfinished tests, for the page's script."""
-    site, query = site_of(request), request.query_params
-    return await answer_live_list(
-        request,
-        "tests_live.html",
-        lambda viewer: _load_open(site, viewer, read_filters(query, viewer)),
-        # What is visible of a pending run differs between viewers.
-        lambda viewer: (read_filters(query, viewer), viewer, site.privacy.sight(viewer)),
-        pause=PAUSE_SECONDS,
-        make=make_list,
-    )
+@dataclass(frozen=True, slots=True)
+class TestSearch(Parts):
+    """Loads the list of tests."""
+
+    clock: Clock
+    places: SearchPlaces
+    privacy: Privacy
+    reads: FleetReads
+    fleet: Fleet
+    visible: VisibleRuns
+
+    async def load(self, viewer: Actor | None, filters: ListFilters) -> RunListData:
+        query = filters.make_query(self.privacy.hidden(name_of(viewer)))
+        finished, total, trouble = await self._load_finished(query)
+        return replace(
+            await self.load_open(viewer, filters),
+            finished=[self.privacy.visible_part(viewer, run) for run in finished],
+            total=total,
+            engines=sorted(self.privacy.catalogue(name_of(viewer)).engines),
+            trouble=trouble,
+        )
+
+    async def load_open(self, viewer: Actor | None, filters: ListFilters) -> RunListData:
+        """The unfinished tests of the list."""
+        now, hidden = self.clock.now(), self.privacy.hidden(name_of(viewer))
+        found = []
+        for run in await self.fleet.views.active() if filters.seeks_open_runs else ():
+            # Only what the viewer may see can be found.
+            shown = self.privacy.visible_part(viewer, run)
+            if not plays_engine(run, hidden) and filters.suits_open_run(shown):
+                found.append(shown)
+        paces = await load_paces(self.fleet, self.reads, found, now)
+        return RunListData(now, filters, viewer, found, paces)
+
+    async def _load_finished(self, query: FinishedRunsQuery) -> tuple[tuple[Run, ...], int, str]:
+        """A page of finished runs, their number, and a message if the search took too long."""
+        reads = self.reads
+        try:
+            async with self.places.enter(has_index=not query.text):
+                found = await reads.finished(query)
+                return found, await reads.count_finished(query, MOST_COUNTED), ""
+        except SearchTooSlow:
+            return (), 0, TOO_LONG
+
+    async def find_named(self, viewer: Actor | None, text: str) -> str:
+        """The id of the run whose id or address was typed, if the viewer may see it."""
+        found = RUN_ID.search(text.lower())
+        if found is None:
+            return ""
+        try:
+            return (await self.visible.find(found.group(), name_of(viewer))).id
+        except UnknownRun:
+            return ""
 
 
-@runs(Domain.THREAD, "awaits two queries; the page is computed and rendered in a thread")
-async def list_tests(request: Request) -> Response:
-    viewer = await viewer_of(request)
-    site, filters = site_of(request), read_filters(request.query_params, viewer)
-    if run_id := await _find_named_run(site, viewer, filters.text):
+@pages("GET /tests", "awaits two queries; the page is computed and rendered in a thread")
+async def list_tests(
+    viewer: Actor | None, search: TestSearch, query: QueryParams
+) -> Page | Response:
+    """The list of tests."""
+    filters = read_filters(query, viewer)
+    if run_id := await search.find_named(viewer, filters.text):
         return redirect_to(f"/runs/{run_id}")
-    data = await _load(site, viewer, filters)
-    return await render_page_in_thread(request, "tests.html", make_list, data)
+    return Page("tests.html", await search.load(viewer, filters), make=make_list)
 
 
-async def _find_named_run(site: Site, viewer: Actor | None, text: str) -> str:
-    """The id of the run whose id or address was typed, if the viewer may see it."""
-    found = RUN_ID.search(text.lower())
-    if found is None:
-        return ""
-    try:
-        return (await site.visible_runs.find(found.group(), name_of(viewer))).id
-    except UnknownRun:
-        return ""
+@pages("GET /tests/live", "loads on the loop, computed and rendered in a thread")
+async def tests_live(
+    request: Request, live: LivePages, search: TestSearch, query: QueryParams
+) -> Response:
+    """The rows of unfinished tests, for the page's script."""
 
+    async def load(viewer: Actor | None) -> Page:
+        data = await search.load_open(viewer, read_filters(query, viewer))
+        return Page("tests_live.html", data, make=make_list)
 
-async def _load(site: Site, viewer: Actor | None, filters: ListFilters) -> RunListData:
-    privacy = site.privacy
-    query = filters.make_query(privacy.hidden(name_of(viewer)))
-    finished, total, trouble = await _load_finished(site, query)
-    return replace(
-        await _load_open(site, viewer, filters),
-        finished=[privacy.visible_part(viewer, run) for run in finished],
-        total=total,
-        engines=sorted(privacy.catalogue(name_of(viewer)).engines),
-        trouble=trouble,
-    )
+    # What is visible of a pending run differs between viewers.
+    def find_sight(viewer: Actor | None) -> Hashable:
+        return read_filters(query, viewer), viewer, search.privacy.sight(viewer)
 
-
-async def _load_finished(site: Site, query: FinishedRunsQuery) -> tuple[tuple[Run, ...], int, str]:
-    """A page of finished runs, their number, and a message if the search took too long."""
-    reads = site.reads
-    try:
-        async with site.search_places.enter(has_index=not query.text):
-            return await reads.finished(query), await reads.count_finished(query, MOST_COUNTED), ""
-    except SearchTooSlow:
-        return (), 0, TOO_LONG
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route(HERE, list_tests, methods=["GET"]),
-        Route(LIVE, tests_live, methods=["GET"]),
-    ]
+    return await live.answer_list(request, load, find_sight, pause=PAUSE_SECONDS)

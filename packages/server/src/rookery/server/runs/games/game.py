@@ -3,20 +3,17 @@
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
-
+from rookery.core.clock import Clock
 from rookery.core.model.run import Run
 from rookery.core.protocol.games import Game, GameMove, GameText, parse_game_text, read_score
-from rookery.server.boundary.domains import Domain, runs
+from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.blobs import UnknownBlob
-from rookery.server.files.games import LONG_GAMES_SECONDS, IndexedGame
-from rookery.server.http.answers import site_of
+from rookery.server.files.games import LONG_GAMES_SECONDS, GameStore, IndexedGame, StoredGame
 from rookery.server.http.faults import NotFound
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.server.http.pages.formatting import format_count, format_decimal
-from rookery.server.http.pages.page import find_run_for, render_page_in_thread, viewer_of
+from rookery.server.http.pages.pages import Page, Pages
 
 MoveLine = tuple[int, GameMove, GameMove]
 """A full move: its number, White's and Black's half. That of a side that did not move is empty."""
@@ -26,39 +23,54 @@ WON_PAWNS = 10.0
 matters."""
 
 
-@runs(Domain.THREAD, "a file is read, unpacked and shown in threads")
-async def game_page(request: Request) -> Response:
-    site = site_of(request)
-    run = await find_run_for(await viewer_of(request), request)
-    task, number = (_read_number(request, name) for name in ("task_id", "number"))
-    found = await site.games.rows.find_game(run.id, task, number)
+NO_GAME = "There is no such game."
+pages = Pages()
+routes = pages.make_routes
+
+
+@pages(
+    "GET /runs/{run_id}/games/{task_id}/{number}", "a file is read, unpacked and shown in threads"
+)
+async def game_page(
+    run_id: str,
+    task_id: str,
+    number: str,
+    viewer: Actor | None,
+    visible: VisibleRuns,
+    games: GameStore,
+    clock: Clock,
+) -> Page:
+    """One game."""
+    run = await visible.find_part(run_id, viewer)
+    task, place = _read_number(task_id), _read_number(number)
+    found = await games.rows.find_game(run.id, task, place)
     if found is None:
-        raise NotFound("There is no such game.")
-    text = ""
-    if found.blob:
-        try:
-            text = await site.games.read_text(found)
-        except UnknownBlob:
-            text = ""
-    is_last = await site.games.rows.find_game(run.id, task, number + 1) is None
+        raise NotFound(NO_GAME)
+    text = await _read_text(games, found)
     loaded = {
         "run": run,
-        "now": site.clock.now(),
-        "one": IndexedGame(task, number, found.game),
+        "now": clock.now(),
+        "one": IndexedGame(task, place, found.game),
         "text": text,
-        "is_last": is_last,
-        "spans": site.games.spans,
+        "is_last": await games.rows.find_game(run.id, task, place + 1) is None,
+        "spans": games.spans,
         "long_seconds": LONG_GAMES_SECONDS,
     }
-    show = partial(show_game, run, found.game, text)
-    return await render_page_in_thread(request, "run_game.html", show, loaded)
+    return Page("run_game.html", loaded, make=partial(show_game, run, found.game, text))
 
 
-def _read_number(request: Request, name: str) -> int:
-    text = str(request.path_params[name])
+def _read_number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 9):
-        raise NotFound("There is no such game.")
+        raise NotFound(NO_GAME)
     return int(text)
+
+
+async def _read_text(games: GameStore, found: StoredGame) -> str:
+    """The text of a game; empty if it is not kept any more."""
+    try:
+        return await games.read_text(found) if found.blob else ""
+    except UnknownBlob:
+        return ""
 
 
 def show_game(
@@ -104,7 +116,3 @@ def draw_scores(game: GameText, sides: tuple[str, str]) -> Figure | None:
     ]
     axes = FigureAxes(format_count, format_decimal, "moves")
     return draw_figure("Scores in pawns, for White above zero", curves, axes)
-
-
-def routes() -> list[BaseRoute]:
-    return [Route("/runs/{run_id}/games/{task_id}/{number}", game_page, methods=["GET"])]

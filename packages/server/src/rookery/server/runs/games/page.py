@@ -1,19 +1,20 @@
 """The games of a run: their outcomes, a list, and statistics."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
+from starlette.datastructures import QueryParams
 
+from rookery.core.clock import Clock
+from rookery.core.model.run import Run
 from rookery.core.protocol.games import Ending, Outcome
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.files.game_insights import LENGTH_STEP
-from rookery.server.files.games import LONG_GAMES_SECONDS, GameSum
-from rookery.server.http.answers import site_of
+from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.files.game_insights import LENGTH_STEP, GameInsightsReader
+from rookery.server.files.games import LONG_GAMES_SECONDS, GameStore, GameSum
 from rookery.server.http.pages.listing import ListAddress, make_pager, read_page
-from rookery.server.http.pages.page import find_run_for, render_page, viewer_of
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.signatures import Parts
 
 PAGE_SIZE = 50
 COLUMN_HIGH = 60.0
@@ -42,31 +43,48 @@ class OutcomeCounts:
         return self.plies / 2 / self.games if self.games else None
 
 
-@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
-async def games_page(request: Request) -> Response:
-    site = site_of(request)
-    run = await find_run_for(await viewer_of(request), request)
-    page, rows = read_page(request.query_params), site.games.rows
-    sums, insights = await rows.list_sums(run.id), await site.game_insights.read(run.id)
-    both = count_outcomes(sums)
-    shown = {
-        "run": run,
-        "now": site.clock.now(),
-        "both": both,
-        "colours": [(white, count_outcomes(of_colour(sums, white))) for white in (True, False)],
-        "endings": list_endings(sums),
-        # White scores above one half with most books; a score far from it is due to the book.
-        "white": count_outcomes(sums, for_white=True),
-        "games": await rows.list_run_games(run.id, (page - 1) * PAGE_SIZE, PAGE_SIZE),
-        "insights": insights,
-        "lengths": list(draw_lengths(insights.lengths)),
-        "length_step": LENGTH_STEP,
-        "here": bool(await rows.find_latest(run.id)),
-        "spans": site.games.spans,
-        "long_seconds": LONG_GAMES_SECONDS,
-        "pager": make_pager(ListAddress(f"/runs/{run.id}/games"), page, PAGE_SIZE, both.games),
-    }
-    return await render_page(request, "run_games.html", shown)
+pages = Pages()
+routes = pages.make_routes
+
+
+@dataclass(frozen=True, slots=True)
+class GameList(Parts):
+    """Loads the games of a run."""
+
+    clock: Clock
+    games: GameStore
+    insights: GameInsightsReader
+
+    async def load(self, run: Run, page: int) -> Mapping[str, object]:
+        rows = self.games.rows
+        sums, insights = await rows.list_sums(run.id), await self.insights.read(run.id)
+        both = count_outcomes(sums)
+        return {
+            "run": run,
+            "now": self.clock.now(),
+            "both": both,
+            "colours": [(white, count_outcomes(of_colour(sums, white))) for white in (True, False)],
+            "endings": list_endings(sums),
+            # White scores above one half with most books; a score far from it is due to the book.
+            "white": count_outcomes(sums, for_white=True),
+            "games": await rows.list_run_games(run.id, (page - 1) * PAGE_SIZE, PAGE_SIZE),
+            "insights": insights,
+            "lengths": list(draw_lengths(insights.lengths)),
+            "length_step": LENGTH_STEP,
+            "here": bool(await rows.find_latest(run.id)),
+            "spans": self.games.spans,
+            "long_seconds": LONG_GAMES_SECONDS,
+            "pager": make_pager(ListAddress(f"/runs/{run.id}/games"), page, PAGE_SIZE, both.games),
+        }
+
+
+@pages("GET /runs/{run_id}/games", "loads on the loop, computed and rendered in a thread")
+async def games_page(
+    run_id: str, viewer: Actor | None, visible: VisibleRuns, listed: GameList, query: QueryParams
+) -> Page:
+    """The games of a run."""
+    run = await visible.find_part(run_id, viewer)
+    return Page("run_games.html", await listed.load(run, read_page(query)))
 
 
 def of_colour(sums: Iterable[GameSum], white: bool) -> list[GameSum]:
@@ -116,7 +134,3 @@ def draw_lengths(lengths: Sequence[int]) -> Iterator[tuple[int, float, int, int]
     for place, number in enumerate(lengths if most else ()):
         height = max(1.0, COLUMN_HIGH * number / most) if number else 0.0
         yield place * COLUMN_STEP, height, place * LENGTH_STEP, number
-
-
-def routes() -> list[BaseRoute]:
-    return [Route("/runs/{run_id}/games", games_page, methods=["GET"])]

@@ -2,15 +2,12 @@
 Elo point. A job computes it, and the page reads the result."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
-
-from rookery.server.boundary.domains import Domain, runs
+from rookery.server.engines.privacy import Privacy, name_of
+from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.progress import EngineProgress
 from rookery.server.farm.show.run_description import GITHUB
-from rookery.server.http.answers import site_of
 from rookery.server.http.faults import NotFound
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.server.http.pages.formatting import (
@@ -19,7 +16,8 @@ from rookery.server.http.pages.formatting import (
     format_decimal,
     format_elo,
 )
-from rookery.server.http.pages.page import render_page_in_thread, viewer_of
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.sources.progress import ProgressKeeping
 
 MOST_ROWS = 300
 MARKS = (0.08, 0.36, 0.64, 0.92)
@@ -29,28 +27,35 @@ LENGTHS = ("STC", "LTC", "VLTC")
 CLASSES = (*LENGTHS, *(f"{name} SMP" for name in LENGTHS))
 
 
-@runs(Domain.THREAD, "one query; the page is made in a thread")
-async def engine_progress(request: Request) -> Response:
-    site, viewer = site_of(request), await viewer_of(request)
-    name = str(request.path_params["name"])
-    known = site.privacy.catalogue(None if viewer is None else viewer.name).engines
+pages = Pages()
+routes = pages.make_routes
+
+
+@pages("GET /engines/{name}/progress", "one query; the page is made in a thread")
+async def engine_progress(
+    name: str, viewer: Actor | None, privacy: Privacy, keeping: ProgressKeeping
+) -> Page:
+    """The progress of an engine."""
+    known = privacy.catalogue(name_of(viewer)).engines
     if name not in known:
         raise NotFound
-    repository = known[name].repository
+    make = partial(show_progress, name, known[name].repository)
+    return Page("progress.html", await keeping.load(name), make=make)
 
-    def make(progress: EngineProgress | None) -> Mapping[str, object]:
-        classes = list_classes(progress) if progress else ()
-        return {
-            "engine": name,
-            "commits": f"{repository}/commit/" if repository.startswith(GITHUB) else "",
-            "progress": progress,
-            "classes": classes,
-            "figure": draw_progress(progress, classes) if progress and classes else None,
-            "most_rows": MOST_ROWS,
-        }
 
-    found = await site.progress_keeping.load(name)
-    return await render_page_in_thread(request, "progress.html", make, found)
+def show_progress(
+    engine: str, repository: str, progress: EngineProgress | None
+) -> Mapping[str, object]:
+    """The values of the page."""
+    classes = list_classes(progress) if progress else ()
+    return {
+        "engine": engine,
+        "commits": f"{repository}/commit/" if repository.startswith(GITHUB) else "",
+        "progress": progress,
+        "classes": classes,
+        "figure": draw_progress(progress, classes) if progress and classes else None,
+        "most_rows": MOST_ROWS,
+    }
 
 
 def list_classes(progress: EngineProgress) -> tuple[str, ...]:
@@ -105,7 +110,3 @@ def _dates(progress: EngineProgress) -> tuple[tuple[float, str], ...]:
     wanted = [low + (high - low) * share for share in MARKS]
     near = (min(commits, key=lambda each: abs(each.place - place)) for place in wanted)
     return tuple((float(each.place), format_day(each.at)) for each in dict.fromkeys(near))
-
-
-def routes() -> list[BaseRoute]:
-    return [Route("/engines/{name}/progress", engine_progress, methods=["GET"])]

@@ -4,10 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from math import log10, sqrt
 
-from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from rookery.core.clock import Clock
 from rookery.core.model.run import Run
 from rookery.core.model.task import Results
 from rookery.core.stats.elo import estimate_elo, live_elo, score_bounds
@@ -20,27 +19,29 @@ from rookery.core.stats.likelihood import (
 )
 from rookery.core.stats.numbers import NELO_PER_SIGMA, Z95, elo_of, moments, regularised
 from rookery.core.stats.sprt import Sprt
-from rookery.server.boundary.domains import Domain, runs
-from rookery.server.http.answers import site_of
-from rookery.server.http.pages.page import (
-    find_run_for,
-    redirect_to,
-    render_page_in_thread,
-    viewer_of,
-)
+from rookery.server.boundary.domains import Domain
+from rookery.server.farm.rules.lifecycle import Actor
+from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.pages import Page, Pages
+
+pages = Pages()
+routes = pages.make_routes
 
 
-@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
-async def statistics_page(request: Request) -> Response:
-    run = await find_run_for(await viewer_of(request), request)
-    loaded = run, site_of(request).clock.now()
-    return await render_page_in_thread(request, "run_stats.html", show_figures, loaded)
+@pages("GET /runs/{run_id}/stats", "loads on the loop, computed and rendered in a thread")
+async def statistics_page(
+    run_id: str, viewer: Actor | None, visible: VisibleRuns, clock: Clock
+) -> Page:
+    """All figures behind the verdict of a run."""
+    loaded = await visible.find_part(run_id, viewer), clock.now()
+    return Page("run_stats.html", loaded, make=show_figures)
 
 
-@runs(Domain.LOOP, "names another address")
-async def old_statistics_address(request: Request) -> Response:
+@pages("GET /tests/stats/{run_id}", "names another address", where=Domain.LOOP)
+async def old_statistics_address(run_id: str) -> Response:
     """Redirect from the official server's address of a run's statistics."""
-    return redirect_to(f"/runs/{request.path_params['run_id']}/stats")
+    return redirect_to(f"/runs/{run_id}/stats")
 
 
 def show_figures(loaded: tuple[Run, datetime]) -> Mapping[str, object]:
@@ -114,10 +115,3 @@ def compare_samples(results: Results) -> Mapping[str, float]:
         "bias_elo": elo_of(0.5 + bias),
         "saved": gain.games_saved,
     }
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route("/runs/{run_id}/stats", statistics_page, methods=["GET"]),
-        Route("/tests/stats/{run_id}", old_statistics_address, methods=["GET"]),
-    ]

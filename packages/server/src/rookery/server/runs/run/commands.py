@@ -1,69 +1,82 @@
 """The buttons of a run: each is a form whose command goes to the fleet, as in the JSON API."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.core.model.run import BadGameCount, GamesCannotChange, Run
 from rookery.core.protocol.codec import WireFault
-from rookery.server.boundary.domains import Domain, runs
+from rookery.server.engines.engines import Engines
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import NotFound
-from rookery.server.http.pages.page import find_run_for, list_rights, redirect_to, viewer_of
-from rookery.server.http.scope import Form, is_local, request_info_of, session_of
+from rookery.server.http.pages.page import list_rights, redirect_to
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.scope import Form, is_local
+from rookery.server.http.session import Session
+from rookery.server.http.signatures import Parts
 from rookery.server.runs.run.changes import GAMES_FIELD, ChangeRefused, RefusedChange, read_change
-from rookery.server.runs.run.page import show_run
+from rookery.server.runs.run.page import RunPage
 
 LONGEST_MESSAGE = 500
 Command = Callable[[Fleet, str, Actor, Form], Awaitable[str]]
 
 
-@runs(
-    Domain.THREAD,
+pages = Pages()
+routes = pages.make_routes
+
+
+@dataclass(frozen=True, slots=True)
+class RunButtons(Parts):
+    """What the buttons of a run need: the posted form, and a session that takes the message for the
+    next page."""
+
+    form: Form
+    session: Session
+    engines: Engines
+    fleet: Fleet
+
+    async def press(self, command: Command, run: Run, actor: Actor) -> Exception | None:
+        """Carry out a form's command. Returns the reason if it was refused."""
+        try:
+            if command is _approve:
+                self.engines.check_looked_at(run, self.form.text("records"))
+            self.session.flash(await command(self.fleet, run.id, actor, self.form))
+        except REFUSALS as refused:
+            return refused
+        return None
+
+
+@pages(
+    "POST /runs/{run_id}/{command}",
     "awaits the commit; a purge reads the tasks; a refused change is shown by a thread",
     needs_primary=True,
 )
-async def change_run(request: Request) -> Response:
+async def change_run(
+    run_id: str, command: str, viewer: Actor | None, buttons: RunButtons, page: RunPage
+) -> Page | Response:
     """Carry out a command and show the outcome on the next page. After a refused change, the run's
     page shows the form as it was typed."""
-    run_id, name = str(request.path_params["run_id"]), str(request.path_params["command"])
-    actor = await viewer_of(request)
-    if name not in COMMANDS:
+    if command not in COMMANDS:
         raise NotFound
-    if actor is None:
+    if viewer is None:
         return redirect_to(f"/login?next=/runs/{run_id}")
-    run = await find_run_for(actor, request)
-    refused = await carry_out(request, COMMANDS[name], run, actor)
-    form, session = request_info_of(request.scope).form, session_of(request.scope)
-    if isinstance(refused, ChangeRefused) and _has_form(request, run, actor):
-        typed = RefusedChange(form, refused.errors)
-        return await show_run(request, run, actor, typed, status=400)
+    run, form = await page.visible.find_part(run_id, viewer), buttons.form
+    refused = await buttons.press(COMMANDS[command], run, viewer)
+    if isinstance(refused, ChangeRefused) and _has_form(run, viewer, page.clock.now()):
+        return await page.show(run, viewer, RefusedChange(form, refused.errors), status=400)
     if refused is not None:
-        session.flash(text_of(refused), "error")
+        buttons.session.flash(text_of(refused), "error")
     wanted = form.text("next")
     return redirect_to(wanted if wanted and is_local(wanted) else f"/runs/{run_id}")
 
 
-async def carry_out(request: Request, command: Command, run: Run, actor: Actor) -> Exception | None:
-    """Carry out a form's command and keep a message for the next page. Returns the reason if it was
-    refused."""
-    site, form = site_of(request), request_info_of(request.scope).form
-    try:
-        if command is _approve:
-            site.engines.check_looked_at(run, form.text("records"))
-        session_of(request.scope).flash(await command(site.fleet, run.id, actor, form))
-    except REFUSALS as refused:
-        return refused
-    return None
-
-
-def _has_form(request: Request, run: Run, actor: Actor) -> bool:
+def _has_form(run: Run, actor: Actor, now: datetime) -> bool:
     """Whether the run's page shows this person the form of its settings."""
-    rights = list_rights(actor, run, site_of(request).clock.now())
+    rights = list_rights(actor, run, now)
     return rights.modify or rights.extend
 
 

@@ -4,9 +4,12 @@ that deviating groups can be seen."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rookery.core.clock import Clock
 from rookery.core.model.kinds import Kind
 from rookery.core.stats.residuals import AUTOMATIC, HARDLY_CHANCE, MANUAL, UNUSUAL, Colour
+from rookery.server.caches import ExpiringCache
 from rookery.server.farm.read_values import Contribution, Grouping
+from rookery.server.farm.reads import FleetReads
 from rookery.server.runs.run.statistics import ShownElo, estimate_fixed_elo
 
 DIFFERS = (
@@ -25,6 +28,25 @@ PURGES = (
 )
 EXPLAINED = (DIFFERS, PURGES)
 """The explanation of residuals and of purges."""
+MOST_GROUPS = 50
+MOST_REMEMBERED = 1000
+REMEMBERED_SECONDS = 10.0
+
+
+class KeptContributions:
+    """Reads contributions and keeps them for a moment: they are summed up over all tasks of a run,
+    which may be a hundred thousand, and a run may have many viewers."""
+
+    def __init__(self, reads: FleetReads, clock: Clock) -> None:
+        self._reads = reads
+        self._kept = ExpiringCache[str, tuple[Contribution, ...]](clock, MOST_REMEMBERED)
+
+    async def load(self, run_id: str) -> tuple[Contribution, ...]:
+        found = self._kept.get(run_id)
+        if found is None:
+            found = await self._reads.contributions(run_id, MOST_GROUPS)
+            self._kept.put(run_id, found, REMEMBERED_SECONDS)
+        return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,24 +2,29 @@
 worker."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from starlette.requests import Request
+from starlette.datastructures import QueryParams
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
 
+from rookery.core.clock import Clock
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.core.protocol.v1_insights import ResidualEntry
 from rookery.core.stats.residuals import Colour, WorkerTest
-from rookery.server.boundary.domains import Domain, runs
+from rookery.server.boundary.domains import Domain
 from rookery.server.farm.read_values import DIFFERING, TASK_STATES, TaskOrder, TaskQuery
+from rookery.server.farm.reads import FleetReads
+from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.purge import BadTask
 from rookery.server.farm.show.run_tables import TASKS_PER_PAGE
-from rookery.server.http.answers import site_of
+from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.files.games import GameStore
 from rookery.server.http.pages.listing import ListAddress, make_pager, read_page
-from rookery.server.http.pages.page import find_run_for, redirect_to, render_page, viewer_of
-from rookery.server.runs.insights_api import residuals_of
+from rookery.server.http.pages.page import redirect_to
+from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.http.signatures import Parts
+from rookery.server.runs.insights_api import Residuals
 
 LONGEST_SEARCH = 100
 STATE_CHOICES = (
@@ -37,34 +42,51 @@ Judged = tuple[float | None, Colour]
 """A residual and its colour. The residual is None if there are too few results."""
 
 
-@runs(Domain.THREAD, "loads on the loop, computed and rendered in a thread")
-async def tasks_page(request: Request) -> Response:
-    run = await find_run_for(await viewer_of(request), request)
-    return await render_page(request, "run_tasks.html", await _load(request, run))
+pages = Pages()
+routes = pages.make_routes
 
 
-async def _load(request: Request, run: Run) -> Mapping[str, object]:
-    site, page = site_of(request), read_page(request.query_params)
-    test, workers = await residuals_of(request).judge(run)
-    query = read_task_query(run.id, request.query_params, page)
-    if query.state == DIFFERING:
-        query = replace(query, differing=tuple(_list_differing(workers)))
-    found, address = await site.reads.list_tasks(query), _make_address(run.id, query)
-    numbers = [task.id for task in found.tasks]
-    struck = await site.reads.struck_out(run.id, numbers)
-    return {
-        "run": run,
-        "now": site.clock.now(),
-        "tasks": found.tasks,
-        # Struck-out tasks are shown as they were.
-        "results": {number: bad.task.results for number, bad in struck.items()},
-        "judged": judge_tasks(found.tasks, struck, workers, test),
-        "with_games": await site.games.rows.find_tasks(run.id, numbers),
-        "test": test,
-        "address": address,
-        "pager": make_pager(address, page, TASKS_PER_PAGE, found.total),
-        "states": STATE_CHOICES,
-    }
+@dataclass(frozen=True, slots=True)
+class TaskList(Parts):
+    """Loads the list of a run's tasks."""
+
+    clock: Clock
+    reads: FleetReads
+    residuals: Residuals
+    games: GameStore
+
+    async def load(self, run: Run, query: TaskQuery, page: int) -> Mapping[str, object]:
+        test, workers = await self.residuals.judge(run)
+        if query.state == DIFFERING:
+            query = replace(query, differing=tuple(_list_differing(workers)))
+        found = await self.reads.list_tasks(query)
+        numbers = [task.id for task in found.tasks]
+        struck = await self.reads.struck_out(run.id, numbers)
+        address = _make_address(run.id, query)
+        return {
+            "run": run,
+            "now": self.clock.now(),
+            "tasks": found.tasks,
+            # Struck-out tasks are shown as they were.
+            "results": {number: bad.task.results for number, bad in struck.items()},
+            "judged": judge_tasks(found.tasks, struck, workers, test),
+            "with_games": await self.games.rows.find_tasks(run.id, numbers),
+            "test": test,
+            "address": address,
+            "pager": make_pager(address, page, TASKS_PER_PAGE, found.total),
+            "states": STATE_CHOICES,
+        }
+
+
+@pages("GET /runs/{run_id}/tasks", "loads on the loop, computed and rendered in a thread")
+async def tasks_page(
+    run_id: str, viewer: Actor | None, visible: VisibleRuns, listed: TaskList, query: QueryParams
+) -> Page:
+    """The tasks of a run."""
+    run, page = await visible.find_part(run_id, viewer), read_page(query)
+    return Page(
+        "run_tasks.html", await listed.load(run, read_task_query(run.id, query, page), page)
+    )
 
 
 def _list_differing(workers: Iterable[ResidualEntry]) -> Iterator[str]:
@@ -74,10 +96,10 @@ def _list_differing(workers: Iterable[ResidualEntry]) -> Iterator[str]:
             yield each.worker
 
 
-@runs(Domain.LOOP, "names another address")
-async def old_tasks_address(request: Request) -> Response:
+@pages("GET /tests/tasks/{run_id}", "names another address", where=Domain.LOOP)
+async def old_tasks_address(run_id: str) -> Response:
     """Redirect from the official server's address of a run's tasks."""
-    return redirect_to(f"/runs/{request.path_params['run_id']}/tasks")
+    return redirect_to(f"/runs/{run_id}/tasks")
 
 
 def read_task_query(run_id: str, query: Mapping[str, str], page: int) -> TaskQuery:
@@ -122,10 +144,3 @@ def judge_tasks(
         else:
             judged[task.id] = residual, test.colour(residual)
     return judged
-
-
-def routes() -> list[BaseRoute]:
-    return [
-        Route("/runs/{run_id}/tasks", tasks_page, methods=["GET"]),
-        Route("/tests/tasks/{run_id}", old_tasks_address, methods=["GET"]),
-    ]
