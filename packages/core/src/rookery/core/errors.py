@@ -62,7 +62,7 @@ number."""
 
 
 def describe_exit(code: int) -> str:
-    """Describes how a program ended by its return code; a negative one is a signal."""
+    """Describe how a program ended by its return code; a negative one is a signal."""
     names = {int(each): each.name for each in signal.Signals}
     if code < 0:
         return f"was killed by signal {names.get(-code, -code)}"
@@ -71,13 +71,13 @@ def describe_exit(code: int) -> str:
 
 
 def make_sentence(words: object) -> str:
-    """A text such as an error's message as a sentence, with a capital and a full stop."""
+    """Return a text such as an error's message as a sentence, with a capital and a full stop."""
     text = str(words)
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def message_in_docstring(error: type[Exception]) -> str:
-    """The docstring of a class of errors, on one line."""
+    """Return the docstring of a class of errors, on one line."""
     return " ".join((error.__doc__ or "").split())
 
 

@@ -64,7 +64,7 @@ class HeldCall:
                 taken.shutdown(socket.SHUT_RDWR)
 
     def wait_at_most(self, seconds: float) -> None:
-        """Sets the time limit for each further piece of the answer."""
+        """Set the time limit for each further piece of the answer."""
         with self._lock:
             if self._socket is not None and not self.left:
                 self._socket.settimeout(seconds)
@@ -121,7 +121,7 @@ class HttpStream:
         self.headers: Mapping[str, str] = answer.headers
 
     def pieces(self) -> Iterator[bytes]:
-        """The body in pieces; raises UnsafeAnswer if it is larger than allowed."""
+        """Yield the body in pieces; raise UnsafeAnswer if it is larger than allowed."""
         left = self._most_bytes
         while data := self._piece(min(CHUNK_BYTES, left + 1)):
             left -= len(data)
@@ -130,7 +130,7 @@ class HttpStream:
             yield data
 
     def lines(self) -> Iterator[bytes]:
-        """The lines of a body that may be endless; the size limit applies to a line."""
+        """Yield the lines of a body that may be endless; the size limit applies to a line."""
         rest = b""
         while data := self._piece(CHUNK_BYTES):
             *whole, rest = (rest + data).split(b"\n")
@@ -143,7 +143,7 @@ class HttpStream:
         return b"".join(self.pieces())
 
     def save(self, into: Path) -> None:
-        """Saves the body in a file, under a temporary name until it is complete; an incomplete file
+        """Save the body in a file, under a temporary name until it is complete; an incomplete file
         is removed."""
         into.parent.mkdir(parents=True, exist_ok=True)
         part = into.with_name(f"{into.name}.part")
@@ -183,14 +183,14 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         held: HeldCall | None = None,
     ) -> HttpAnswer:
-        """Makes a call and returns its answer, of any status; raises NoAnswer or UnsafeAnswer."""
+        """Make a call and return its answer, of any status; raise NoAnswer or UnsafeAnswer."""
         with self.open(method, url, body=body, headers=headers, held=held) as stream:
             return HttpAnswer(stream.status, stream.phrase, stream.headers, stream.read())
 
     def download(
         self, url: str, into: Path, *, authorization: str = "", most_bytes: int = LARGEST_FILE
     ) -> None:
-        """Downloads a file, following redirects; raises NoAnswer, CallRefused or UnsafeAnswer."""
+        """Download a file, following redirects; raise NoAnswer, CallRefused or UnsafeAnswer."""
         headers = {"Authorization": authorization} if authorization else {}
         with self.follow(url, headers, most_bytes) as stream:
             stream.save(into)
@@ -199,7 +199,7 @@ class HttpClient:
     def follow(
         self, url: str, headers: Mapping[str, str] | None = None, most_bytes: int = LARGEST_FILE
     ) -> Iterator[HttpStream]:
-        """Fetches an address, following redirects; `headers` are sent to the first server only."""
+        """Fetch an address, following redirects; `headers` are sent to the first server only."""
         at = url
         for _ in range(MOST_REDIRECTS + 1):
             with (
@@ -225,7 +225,7 @@ class HttpClient:
         held: HeldCall | None = None,
         whole_seconds: float = WHOLE_CALL_SECONDS,
     ) -> Iterator[HttpStream]:
-        """Makes a call and yields its answer, of any status, to be read."""
+        """Make a call and yield its answer, of any status, to be read."""
         seconds = self.seconds + (held.seconds if held else 0.0)
         with (
             failing(f"No server answers at {origin_of(url)}"),
@@ -236,8 +236,8 @@ class HttpClient:
     def post_to_stranger(
         self, url: str, at: str, body: bytes, headers: Mapping[str, str] | None = None
     ) -> int:
-        """Posts to a server that a stranger named, at the IP address `at` with the host name of the
-        URL and without a proxy; returns its status. Raises NoAnswer or UnsafeAnswer.
+        """Post to a server that a stranger named, at the IP address `at` with the host name of the
+        URL and without a proxy; return its status. Raise NoAnswer or UnsafeAnswer.
 
         The client's time limit is for the whole call, because a server that answers byte by byte
         keeps the limit of each piece and would hold the caller up for days."""
@@ -254,7 +254,7 @@ class HttpClient:
     def _post_while_held(
         self, url: str, at: str, body: bytes, headers: Mapping[str, str], held: HeldCall
     ) -> int:
-        """Raises TimeoutError if the call was abandoned meanwhile, whatever error that caused."""
+        """Raise TimeoutError if the call was abandoned meanwhile, whatever error that caused."""
         try:
             with self._sent("POST", url, body, headers, self.seconds, held, at) as answer:
                 HttpStream(answer, self.largest, self.seconds).read()
@@ -296,8 +296,8 @@ class HttpClient:
                 answer.close()
 
     def _direct(self, place: SplitResult, pinned: str = "") -> urllib3.HTTPConnectionPool:
-        """A connection pool for a place; for servers other than `home`, it connects to the very
-        address that was checked."""
+        """Return a connection pool for a place; for servers other than `home`, it connects to the
+        very address that was checked."""
         host = place.hostname or ""
         at = pinned or host
         if not pinned and self.home and place.netloc != urlsplit(self.home).netloc:
@@ -327,7 +327,7 @@ class HttpClient:
 
 
 def basic(user: str, password: str) -> str:
-    """The Authorization header for a name and a password."""
+    """Return the Authorization header for a name and a password."""
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
@@ -338,7 +338,7 @@ class Readable(Protocol):
 
 
 def copy_at_most(source: Readable, target: IO[bytes], most_bytes: int) -> None:
-    """Copies a source into a file; raises UnsafeAnswer if it has more than `most_bytes`."""
+    """Copy a source into a file; raise UnsafeAnswer if it has more than `most_bytes`."""
     left = most_bytes
     while data := source.read(min(CHUNK_BYTES, left + 1)):
         left -= len(data)

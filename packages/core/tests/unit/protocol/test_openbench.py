@@ -99,7 +99,7 @@ def test_what_has_no_place_here_is_told() -> None:
 
 
 def settings(default: dict[str, object], own: dict[str, object], kind: str = "test") -> Settings:
-    """The settings of a preset that is filled in after the default one."""
+    """Return the settings of a preset that is filled in after the default one."""
     presets = {f"{kind}_presets": {"default": default, "mine": own}}
     record = import_engine("Winter", engine(**presets)).record
     name = "mine" if kind == "test" else f"{kind} mine"
@@ -107,7 +107,7 @@ def settings(default: dict[str, object], own: dict[str, object], kind: str = "te
 
 
 def rules_of(default: dict[str, object], own: dict[str, object]) -> Adjudication:
-    """The rules by which a worker ends games early that plays this preset."""
+    """Return the rules by which a worker ends games early that plays this preset."""
     given = {"tc": "1+1", "new_tag": "a", "base_tag": "b", "book": "x.epd"}
     body = msgspec.json.encode(given | settings(default, own))
     return adjudication_of(read_submission(body).plan)

@@ -129,7 +129,7 @@ class Run:
         return self._with(self.kind, self.updated, tally, self.share)
 
     def with_play(self, kind: Kind, tally: Tally, updated: datetime) -> "Run":
-        """The run after a result was accepted."""
+        """Return the run after a result was accepted."""
         return self._with(kind, updated, tally, self.share)
 
     def _with(self, kind: Kind, updated: datetime, tally: Tally, share: float) -> "Run":
@@ -159,8 +159,8 @@ def create(
     median_nps: float = 0.0,
     rescheduled_from: str = "",
 ) -> Run:
-    """A new run: unapproved, nothing played. An engine without a reference speed gets the median
-    of the machines seen so far, which stays with the run for good."""
+    """Return a new run: unapproved, nothing played. An engine without a reference speed gets the
+    median of the machines seen so far, which stays with the run for good."""
     reference = catalogue.record(plan.engine).speed.reference or median_nps or STOCKFISH_NPS
     return Run(
         id=run_id,
@@ -181,18 +181,18 @@ STOCKFISH_NPS = STOCKFISH.speed.reference or 0.0
 
 
 def nodes_per_second(tasks: Iterable[Task]) -> float:
-    """The nodes per second over all cores of the active tasks."""
+    """Return the nodes per second over all cores of the active tasks."""
     return sum(task.machine.cores * task.machine.nps for task in tasks if task.active)
 
 
 def games_per_minute(run: Run, tasks: Iterable[Task]) -> float:
-    """The games per minute that the active tasks of a run should play."""
+    """Return the games per minute that the active tasks of a run should play."""
     return machines_pace(run, (task.machine for task in tasks if task.active))
 
 
 def machines_pace(run: Run, machines: Iterable[Machine]) -> float:
-    """The games of a run per minute on these machines, if they play nothing else. A slower machine
-    gets more time for a game. A machine of unknown speed counts as the reference."""
+    """Return the games of a run per minute on these machines, if they play nothing else. A slower
+    machine gets more time for a game. A machine of unknown speed counts as the reference."""
     scaled, reference = run.plan.is_scaled, run.reference_nps
     slots = sum(
         run.demands.slots(machine.cores) / (time_factor(reference, machine.nps) if scaled else 1.0)
@@ -202,7 +202,7 @@ def machines_pace(run: Run, machines: Iterable[Machine]) -> float:
 
 
 def core_hours(run: Run, games: int) -> float:
-    """The work in `games` games of a run, in hours of one core of reference speed."""
+    """Return the work in `games` games of a run, in hours of one core of reference speed."""
     return games * run.demands.threads * run.game_seconds / 3600
 
 
