@@ -49,7 +49,7 @@ def command_line(
     concurrency: int = 1,
     round_robin: bool = False,
 ) -> list[str]:
-    """The command line, which passes through no shell. Raises UnsupportedByFastchess.
+    """Return the command line, which passes through no shell. Raise UnsupportedByFastchess.
 
     It looks for programs and resolves links, so it may wait for the disk.
     """
@@ -68,7 +68,7 @@ def command_line(
 
 
 def silence_seconds(engines: Sequence[EngineSpec]) -> float:
-    """The silence after which a game must hang. fastchess itself would wait for ever.
+    """Return the silence after which a game must hang. fastchess itself would wait for ever.
 
     With fixed nodes or depth it sets no limit for engines.
     """
@@ -182,7 +182,7 @@ def _engine(engine: EngineSpec, margin_ms: int) -> Iterator[str]:
 
 
 def time_limit(tc: TimeControl) -> str:
-    """A time control as an option of an engine."""
+    """Return a time control as an option of an engine."""
     match tc:
         case ClockControl():
             return f"tc={tc}"

@@ -17,7 +17,7 @@ _EXPRESSION = re.compile(r"(MAX|PHYS|\d{1,5})(?:([-/*])(\d{1,4}))?", re.ASCII)
 
 
 def usable_processors(quota: Path = QUOTA) -> int:
-    """The number of processors that affinity and the container's quota allow."""
+    """Return the number of processors that affinity and the container's quota allow."""
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity else os.cpu_count() or 1
     try:
@@ -28,7 +28,7 @@ def usable_processors(quota: Path = QUOTA) -> int:
 
 
 def physical_cores(folder: Path = PROCESSORS) -> int:
-    """The number of physical cores; the number of processors if it is unknown."""
+    """Return the number of physical cores; the number of processors if it is unknown."""
     siblings = {path.read_text() for path in folder.glob("cpu[0-9]*/topology/thread_siblings_list")}
     usable = usable_processors()
     return min(len(siblings), usable) or usable
@@ -97,7 +97,7 @@ def _shares(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def local_nodes(folder: Path = NODES) -> tuple[frozenset[int], ...]:
-    """The processors of each node that this process may use. One node if the topology is
+    """Return the processors of each node that this process may use. One node if the topology is
     unknown."""
     allowed = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     lists = [path.read_text() for path in sorted(folder.glob("node[0-9]*/cpulist"))]

@@ -38,7 +38,7 @@ def told(
 
 
 def after(words: list[str], option: str) -> list[str]:
-    """The words of one option, up to the next."""
+    """Return the words of one option, up to the next."""
     rest = words[words.index(option) + 1 :]
     end = next((i for i, word in enumerate(rest) if word.startswith("-")), len(rest))
     return rest[:end]

@@ -121,7 +121,7 @@ def judged(board: chess.Board, text: str) -> bool:
 
 
 def mistakes(board: chess.Board, texts: list[str]) -> list[str]:
-    """Moves that are taken for legal and are not, or that are legal, no castling, and refused."""
+    """Move that are taken for legal and are not, or that are legal, no castling, and refused."""
     found = []
     for text in texts:
         said, legal = is_surely_legal(board, [text]), judged(board, text)
