@@ -35,7 +35,7 @@ async def wait() -> int:
 
 @pytest.fixture
 def one_command(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A command line with one command, `print`, whose module is not a file."""
+    """Return a command line with one command, `print`, whose module is not a file."""
     module = ModuleType("rookery.cli.print")
     monkeypatch.setitem(sys.modules, "rookery.cli.print", module)
     commands = (
