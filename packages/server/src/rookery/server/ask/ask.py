@@ -44,7 +44,7 @@ class Ask:
         log: Log,
         bridge: Callable[[], Bridge | None],
     ) -> None:
-        """Raises Complaint for settings that contradict each other."""
+        """Raise Complaint for settings that contradict each other."""
         without_model = ExtractiveAnswerer(stop_words)
         self.answerer = make_answerer(settings) or without_model
         self.chats = ChatSessions(rows, clock, read_chat_limits(settings), secrets.token_hex)
@@ -73,7 +73,7 @@ class Ask:
         return RunningAnswer(self._follow(question, held), held)
 
     async def _follow(self, question: Question, held: HeldCall) -> AsyncGenerator[AskEvent, None]:
-        """Runs the pipeline, and counts the outcome."""
+        """Run the pipeline, and count the outcome."""
         began, outcome = self._clock.seconds(), AnswerOutcome.LEFT
         try:
             outcome_if_whole, first = AnswerOutcome.ANSWERED, True
@@ -99,7 +99,7 @@ class Ask:
 
 
 def make_answerer(settings: Settings) -> ModelAnswerer | None:
-    """The model of the settings, or None; raises Complaint if its settings are incomplete."""
+    """Return the model of the settings, or None; raise Complaint if its settings are incomplete."""
     dialect = DIALECTS.get(settings.ask_backend)
     if dialect is None:
         return None
@@ -118,7 +118,7 @@ def make_answerer(settings: Settings) -> ModelAnswerer | None:
 
 
 def read_chat_limits(settings: Settings) -> ChatLimits:
-    """The limits on stored conversations of this site."""
+    """Return the limits on stored conversations of this site."""
     days = settings.ask_retention_days
     return ChatLimits(
         sessions=settings.ask_sessions,

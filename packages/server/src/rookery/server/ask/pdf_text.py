@@ -28,7 +28,7 @@ def limit_resources() -> None:
 
 
 def read_pages() -> Iterator[str]:
-    """The text of each page; unreadable pages are skipped."""
+    """Yield the text of each page; unreadable pages are skipped."""
     from pypdf import PdfReader
 
     reader = PdfReader(sys.stdin.buffer)

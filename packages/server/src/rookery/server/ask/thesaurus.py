@@ -51,7 +51,7 @@ class Widened:
 
 
 def weigh_equally(terms: Sequence[str]) -> Widened:
-    """The terms of a question without additions: standard BM25."""
+    """Return the terms of a question without additions: standard BM25."""
     unique = dict.fromkeys(terms)
     return Widened(tuple(Alternative(term, place, 1.0) for place, term in enumerate(unique)))
 
@@ -63,8 +63,8 @@ class Thesaurus:
     synonyms: dict[Phrase, frozenset[Phrase]] = field(default_factory=dict)
 
     def widen(self, terms: Sequence[str]) -> Widened:
-        """The terms of a question, with others of the same meaning at less weight. Each word is a
-        concept, and so is each known phrase."""
+        """Return the terms of a question, with others of the same meaning at less weight. Each word
+        is a concept, and so is each known phrase."""
         asked = weigh_equally(terms).alternatives
         added: dict[tuple[str, int], float] = {}
         for term, concept, _ in asked:
@@ -82,7 +82,7 @@ class Thesaurus:
         return Widened((*asked, *others)[:MOST_ALTERNATIVES], COVERAGE, LITERAL)
 
     def _find(self, phrase: Phrase) -> list[Phrase]:
-        """The synonyms of a phrase, also if its last word is inflected."""
+        """Return the synonyms of a phrase, also if its last word is inflected."""
         forms = [phrase, *((*phrase[:-1], form) for form in inflect(phrase[-1]))]
         return sorted({found for form in forms for found in self.synonyms.get(form, ())})
 
@@ -116,7 +116,7 @@ def inflect(word: str) -> set[str]:
 
 
 def _list_stems(word: str) -> set[str]:
-    """The possible base forms of a word."""
+    """Return the possible base forms of a word."""
     stems = {word}
     for ending in ("ing", "ed", "es", "s"):
         stem = word.removesuffix(ending)
@@ -155,7 +155,7 @@ class Lexicon:
 
 
 def read_lexicon(extra: Path | None = None) -> Lexicon:
-    """Reads our lists, and additional groups from an operator's file; blocks."""
+    """Read our lists, and additional groups from an operator's file; blocks."""
     stop_words = read_stop_words()
     lines = [*read_word_lists(THESAURUS), *(() if extra is None else _read_extra(extra))]
     return Lexicon(stop_words, make_thesaurus(lines, stop_words))
@@ -171,7 +171,7 @@ def _read_extra(path: Path) -> list[str]:
 
 
 def make_thesaurus(lines: Iterable[str], stop_words: frozenset[str]) -> Thesaurus:
-    """Reads groups, one per line: `lmr, late move reduction` or `castle > rook`."""
+    """Read groups, one per line: `lmr, late move reduction` or `castle > rook`."""
     synonyms: defaultdict[Phrase, set[Phrase]] = defaultdict(set)
     for line in lines:
         left, directed, right = line.partition(">")

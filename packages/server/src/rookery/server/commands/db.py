@@ -51,7 +51,7 @@ _DEFAULTS = Settings()
 
 
 def setting(name: str) -> Parameter:
-    """The flag for a setting. Its help also names the environment variable."""
+    """Return the flag for a setting. Its help also names the environment variable."""
     default = getattr(_DEFAULTS, name)
     purpose = SETTINGS[name].purpose
     if SETTINGS[name].switch:
@@ -75,7 +75,7 @@ class DatabaseSettings:
     database_url: Annotated[str | None, setting("database_url")] = None
 
     def read(self) -> Settings:
-        """The settings of this process, with the given flags."""
+        """Return the settings of this process, with the given flags."""
         return read_settings(
             {each.name: _as_text(getattr(self, each.name)) for each in fields(self)}
         )
@@ -105,8 +105,8 @@ class Database:
 async def open_database(
     flags: DatabaseSettings, *, create: bool = False
 ) -> AsyncIterator[Database]:
-    """The database of a data folder, or an external one. A new one is made only with `create`; one
-    of an older version is never migrated here, because there is no way back."""
+    """Yield the database of a data folder, or an external one. A new one is made only with
+    `create`; one of an older version is never migrated here, because there is no way back."""
     settings = await Threads().io(_read_settings, flags, create)
     queries, clock = Queries.load(), SystemClock()
     async with open_target(settings) as target:

@@ -63,8 +63,8 @@ async def check_server(
     seconds: float = CONNECT_SECONDS,
     patience: float = PATIENCE_SECONDS,
 ) -> Target:
-    """Checks the server of a URL and returns its target; raises Problem if Rookery can't use it.
-    With several hosts it waits, because one of them may be about to be promoted."""
+    """Check the server of a URL and return its target; raise Problem if Rookery can't use it. With
+    several hosts it waits, because one of them may be about to be promoted."""
     target, place = parse_url(url)
     first = await _connect_patiently(target, place, seconds, patience, log)
     try:
@@ -81,7 +81,7 @@ async def check_server(
 
 
 def parse_url(url: str) -> tuple[Target, str]:
-    """Parses a URL into a target, and its hosts and database for messages, without account and
+    """Parse a URL into a target, and its hosts and database for messages, without account and
     password."""
     try:
         parts = urlsplit(url)
@@ -109,8 +109,8 @@ def parse_url(url: str) -> tuple[Target, str]:
 
 
 def _hosts_of(parts: SplitResult, options: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
-    """The hosts and ports of a URL. PostgreSQL takes comma-separated lists of them, in the address
-    or as options."""
+    """Return the hosts and ports of a URL. PostgreSQL takes comma-separated lists of them, in the
+    address or as options."""
     listed = parts.netloc.rpartition("@")[2]
     if not listed:
         names = options.get("host", "the local socket").split(",")
@@ -131,7 +131,7 @@ def _account_and_host(parts: SplitResult) -> str:
 async def _connect_patiently(
     target: Target, place: str, seconds: float, patience: float, log: EventLog
 ) -> OwnConnection:
-    """Connects; with several hosts it waits, because none accepts writes while one is being
+    """Connect; with several hosts it waits, because none accepts writes while one is being
     promoted."""
     deadline, told = time.monotonic() + patience, ""
     while True:
@@ -172,7 +172,7 @@ async def _connect(target: Target, place: str, seconds: float) -> OwnConnection:
 
 
 async def _close(connection: OwnConnection) -> None:
-    """Closes a connection. This may fail if the other side is not PostgreSQL."""
+    """Close a connection. This may fail if the other side is not PostgreSQL."""
     with contextlib.suppress(*BROKEN):
         await connection.close(timeout=1)
 
@@ -189,7 +189,7 @@ def _check_version(connection: OwnConnection, place: str) -> None:
 
 
 async def _check_direct(first: OwnConnection, second: OwnConnection, place: str) -> None:
-    """Raises a Problem if two connections share sessions, as behind a transaction pooler.
+    """Raise a Problem if two connections share sessions, as behind a transaction pooler.
 
     It uses the simple query protocol, which every pooler supports.
     """
@@ -233,7 +233,7 @@ LOCAL = ("local", "remote_write")
 
 
 async def find_unsafe_settings(connection: OwnConnection, *, several_hosts: bool) -> dict[str, str]:
-    """The server's settings that may lose data, each with its risk."""
+    """Return the server's settings that may lose data, each with its risk."""
     shown = {name: await connection.fetchval(f"SHOW {name}") for name in (*UNSAFE, STANDBYS)}
     found = {f"{name} = off": why for name, why in UNSAFE.items() if shown[name] == "off"}
     if shown[STANDBYS] and shown["synchronous_commit"] in LOCAL:
@@ -252,8 +252,8 @@ async def find_unsafe_settings(connection: OwnConnection, *, several_hosts: bool
 async def _check_durability(
     connection: OwnConnection, target: Target, place: str, log: EventLog
 ) -> Target:
-    """Logs settings that may lose data. synchronous_commit can be set per session, so it is
-    switched on for ours."""
+    """Log settings that may lose data. synchronous_commit can be set per session, so it is switched
+    on for ours."""
     unsafe = await find_unsafe_settings(connection, several_hosts=bool(target.hosts))
     for setting, meaning in unsafe.items():
         log("database_unsafe", place=place, setting=setting, meaning=meaning)
@@ -263,8 +263,8 @@ async def _check_durability(
 
 
 async def load_database_name(connection: "Pool | OwnConnection", queries: Queries) -> str:
-    """A name that distinguishes this database from every copy of its rows; empty if we may not read
-    it."""
+    """Return a name that distinguishes this database from every copy of its rows; empty if we may
+    not read it."""
     try:
         return str(await connection.fetchval(queries["files_database"]))
     except asyncpg.InsufficientPrivilegeError:
@@ -275,7 +275,7 @@ OnFailure = Callable[[Problem], object]
 
 
 def require_database(data: Path, database_url: str | None) -> None:
-    """Raises a Problem if opening the database would create a new one. Blocks for a moment."""
+    """Raise a Problem if opening the database would create a new one. Blocks for a moment."""
     if database_url is None and not Layout(data).cluster.exists():
         raise Problem(
             "There is no database in {path}. If a server of this machine keeps its data "
@@ -287,14 +287,14 @@ def require_database(data: Path, database_url: str | None) -> None:
 
 
 def refuse_busy_folder(data: Path, database_url: str | None) -> None:
-    """Raises FolderBusy if a server uses the data folder's database; blocks for a moment. A server
+    """Raise FolderBusy if a server uses the data folder's database; blocks for a moment. A server
     finds out by itself too, but only when it has imported everything."""
     if database_url is None and (holder := sockets.find_live_holder(Layout(data).lock)):
         raise FolderBusy(path=data, pid=holder)
 
 
 def ignore_failure(_problem: Problem) -> None:
-    """A callback for commands, which notice a failed database without it."""
+    """Do nothing: a callback for commands, which notice a failed database without it."""
 
 
 @asynccontextmanager
@@ -306,7 +306,7 @@ async def open_target(
     log: EventLog = quiet,
     on_failure: OnFailure = ignore_failure,
 ) -> AsyncIterator[Target]:
-    """Opens the database; `alone` refuses to share a data folder with a running server.
+    """Open the database; `alone` refuses to share a data folder with a running server.
 
     `on_failure` is called when an embedded server has ended for good.
     """

@@ -40,7 +40,7 @@ class Programs:
         self.threads = threads
 
     async def run(self, target: Target, name: str, *arguments: str) -> str:
-        """Runs a program; returns its error message, or an empty text."""
+        """Run a program; return its error message, or an empty text."""
         process = await asyncio.create_subprocess_exec(
             str(self._folder / name),
             *arguments,
@@ -63,7 +63,7 @@ class Programs:
 async def backup(
     target: Target, file: Path, programs: Programs, *, snapshot: str | None = None
 ) -> int:
-    """Writes a backup under a temporary name, renames it when it is complete, and returns its size.
+    """Write a backup under a temporary name, rename it when it is complete, and return its size.
     `snapshot` is the id of a snapshot that a transaction has exported."""
     draft = file.with_name(f"{file.name}.unfinished")
     options = ["--format=custom", "--no-owner", "--no-privileges", f"--file={draft}"]
@@ -88,7 +88,7 @@ async def restore(
     known: Sequence[Migration],
     force: bool = False,
 ) -> None:
-    """Replaces the database by a backup whose schema is one of ours, in one transaction."""
+    """Replace the database by a backup whose schema is one of ours, in one transaction."""
     await check_place(target, force=force)
     folder = await programs.threads.io(tempfile.mkdtemp, prefix="rookery-restore-")
     try:
@@ -104,7 +104,7 @@ async def restore(
 
 
 async def _list_left_out(target: Target, known: Sequence[Migration]) -> list[Migration]:
-    """The migrations whose indexes need an extension that is not available here."""
+    """Return the migrations whose indexes need an extension that is not available here."""
     connection = await connect(target, seconds=CONNECT_SECONDS)
     try:
         return [
@@ -120,7 +120,7 @@ async def _list_left_out(target: Target, known: Sequence[Migration]) -> list[Mig
 async def _write_script(
     target: Target, file: Path, script: Path, programs: Programs, left_out: Sequence[Migration]
 ) -> str:
-    """Writes a backup as SQL, without the indexes in `left_out`; returns an error message, or an
+    """Write a backup as SQL, without the indexes in `left_out`; return an error message, or an
     empty text."""
     options = ["--no-owner", "--no-privileges", f"--file={script}"]
     if left_out:
@@ -134,7 +134,7 @@ async def _write_script(
 
 
 def _strike_out(content: Path, left_out: Sequence[Migration]) -> None:
-    """Removes extensions and the indexes that need them from a backup's table of contents."""
+    """Remove extensions and the indexes that need them from a backup's table of contents."""
     names = {f" EXTENSION - {each.extension} " for each in left_out}
     names |= {f" COMMENT - EXTENSION {each.extension} " for each in left_out}
     names |= {f" INDEX public {name} " for each in left_out for name in INDEX.findall(each.sql)}
@@ -159,7 +159,7 @@ def _session(
 
 
 async def check_place(target: Target, *, force: bool) -> None:
-    """Raises a Problem if the database has tables, unless `force` allows replacing them."""
+    """Raise a Problem if the database has tables, unless `force` allows replacing them."""
     connection = await connect(target, seconds=CONNECT_SECONDS)
     try:
         tables = await connection.fetchval(OCCUPIED)
@@ -175,7 +175,7 @@ async def check_place(target: Target, *, force: bool) -> None:
 
 
 def _complaint(words: str) -> str:
-    """The line of a program's output that names the error."""
+    """Return the line of a program's output that names the error."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     marked = [line for line in lines if "error:" in line or "ERROR:" in line]
     best = (marked or lines or [""])[0]
@@ -185,14 +185,14 @@ def _complaint(words: str) -> str:
 
 
 def _make_private(draft: Path) -> None:
-    """Creates an empty file that only its owner may read, because a backup contains addresses,
+    """Create an empty file that only its owner may read, because a backup contains addresses,
     hashes and keys."""
     draft.unlink(missing_ok=True)
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _settle(draft: Path, file: Path) -> int:
-    """Syncs a backup to the disk and renames it; returns its size."""
+    """Sync a backup to the disk and rename it; return its size."""
     sync(draft)
     draft.replace(file)
     return file.stat().st_size

@@ -92,17 +92,17 @@ class Lease:
         self._lock = asyncio.Lock()
 
     def on_loss(self, report: Callable[[str], object]) -> None:
-        """Registers a callback for the moment when another process has taken over, with the
+        """Register a callback for the moment when another process has taken over, with the
         reason."""
         self._report_loss = report
 
     def on_expiry(self, report: Callable[[str], object]) -> None:
-        """Registers a callback for the moment when the lease has run out because it could not be
+        """Register a callback for the moment when the lease has run out because it could not be
         renewed: another process may be primary from then on."""
         self._report_expiry = report
 
     def note_expiry(self) -> None:
-        """Reports an expired lease, once per expiry; to be called regularly."""
+        """Report an expired lease, once per expiry; to be called regularly."""
         has_expired = self._epoch is not None and not self.is_held()
         if has_expired and not self._expiry_told and self._report_expiry is not None:
             self._report_expiry("The lease has run out and could not be renewed.")
@@ -128,7 +128,7 @@ class Lease:
         return LeaseRow(row["epoch"], row["holder"], row["address"], row["live"])
 
     async def wait_for_next(self, epoch: int) -> LeaseRow:
-        """Waits for the first primary after epoch `epoch`, and returns its row."""
+        """Wait for the first primary after epoch `epoch`, and return its row."""
         while True:
             row = await self.read()
             if row.live and row.epoch > epoch:
@@ -157,7 +157,7 @@ class Lease:
         )
 
     async def _check_free(self) -> None:
-        """Raises LeaseHeld while another process is primary. It takes no lock, since standbys call
+        """Raise LeaseHeld while another process is primary. It takes no lock, since standbys call
         it again and again."""
         row = await self._pool.fetchrow(self._queries["lease_glance"])
         assert row is not None
@@ -179,7 +179,7 @@ class Lease:
         return Fence(self._pool, self._queries, epoch)
 
     async def _end_sessions(self, connection: Connection, *, force: bool, insist: bool) -> None:
-        """Ends the sessions of the previous primary, and with `insist` those that blocked the last
+        """End the sessions of the previous primary, and with `insist` those that blocked the last
         attempt."""
         row = await connection.fetchrow(self._queries["lease_look"])
         assert row is not None
@@ -227,7 +227,7 @@ class Lease:
                 pause /= RENEWALS_PER_LEASE
 
     async def release(self) -> None:
-        """Gives the lease back, so that another process can take over at once; this process stops
+        """Give the lease back, so that another process can take over at once; this process stops
         answering as primary."""
         epoch, self._epoch = self._epoch, None
         if epoch is not None:
@@ -243,8 +243,8 @@ PATIENCE_SECONDS = SHARED_LEASE_SECONDS + 2
 
 @asynccontextmanager
 async def hold_primacy(lease: Lease, *, force: bool, log: EventLog = quiet) -> AsyncIterator[Lease]:
-    """Holds the lease for the length of the block. Raises LeaseHeld if another process stays
-    primary; `force` takes over at once."""
+    """Hold the lease for the length of the block. Raise LeaseHeld if another process stays primary;
+    `force` takes over at once."""
     await _take(lease, force=force, log=log)
     async with keep_renewed(lease, log=log):
         yield lease
@@ -290,7 +290,7 @@ async def _beat(lease: Lease, log: EventLog) -> None:
 
 
 async def _watch_expiry(lease: Lease) -> None:
-    """Reports expiry from a separate task, since the heartbeat may be waiting for a database that
+    """Report expiry from a separate task, since the heartbeat may be waiting for a database that
     does not answer."""
     while True:
         await asyncio.sleep(EXPIRY_SECONDS)

@@ -111,7 +111,7 @@ class Applied:
 
 
 def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
-    """Reads the files; it blocks, so call it before the loop runs or in a thread."""
+    """Read the files; it blocks, so call it before the loop runs or in a thread."""
     return tuple(
         Migration(int(path.stem[:4]), path.stem[5:], path.read_text(encoding="utf-8"))
         for path in sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
@@ -119,13 +119,13 @@ def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
 
 
 def read_sql() -> tuple[Queries, tuple[Migration, ...]]:
-    """Reads all queries and migrations; it blocks, too."""
+    """Read all queries and migrations; it blocks, too."""
     return Queries.load(), load_migrations()
 
 
 def find_missing(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Migration, ...]:
-    """The migrations that are missing; both arguments are ordered by number. Raises
-    a Problem for a database that must not be changed."""
+    """Return the migrations that are missing; both arguments are ordered by number. Raise a Problem
+    for a database that must not be changed."""
     if applied and applied[0].checksum != known[0].checksum:
         raise Problem(
             "The database was made by a development state of Rookery from before 0.1, which "
@@ -161,7 +161,7 @@ async def migrate(
     log: EventLog = quiet,
     must_finish: bool = False,
 ) -> tuple[Migration, ...]:
-    """Applies the missing migrations, one process at a time, and returns those that it applied.
+    """Apply the missing migrations, one process at a time, and return those that it applied.
     Contracting ones are postponed while older servers are live; with `must_finish` that finally
     raises a Problem that names them."""
     done, put_off = list[Migration](), list[Problem]()
@@ -188,9 +188,9 @@ async def migrate(
 
 @asynccontextmanager
 async def _session(target: Target, queries: Queries, log: EventLog) -> AsyncIterator[OwnConnection]:
-    """A separate connection without the pool's time limits, because building an index may take
-    long. If the process is suspended in the middle of a transaction, PostgreSQL ends the session,
-    which releases the lock of all migrations."""
+    """Yield a separate connection without the pool's time limits, because building an index may
+    take long. If the process is suspended in the middle of a transaction, PostgreSQL ends the
+    session, which releases the lock of all migrations."""
     settings = {
         "application_name": "rookery-migrations",
         "idle_in_transaction_session_timeout": "5000",
@@ -208,7 +208,7 @@ async def _session(target: Target, queries: Queries, log: EventLog) -> AsyncIter
 async def list_missing(
     connection: OwnConnection, queries: Queries, known: Sequence[Migration]
 ) -> tuple[Migration, ...]:
-    """The migrations that a database needs; all of them if it is new."""
+    """Return the migrations that a database needs; all of them if it is new."""
     missing = find_missing(known, await _load_applied(connection, queries))
     return tuple(each for each in missing if not each.extension)
 
@@ -216,7 +216,7 @@ async def list_missing(
 async def check_schema(
     target: Target, queries: Queries, known: Sequence[Migration], *, create: bool
 ) -> None:
-    """Raises a Problem for a database that this version would have to migrate first. A database
+    """Raise a Problem for a database that this version would have to migrate first. A database
     without tables gets them with `create`, else it is a Problem too."""
     async with _session(target, queries, quiet) as connection:
         applied = await _load_applied(connection, queries)
@@ -252,7 +252,7 @@ async def _load_applied(connection: OwnConnection, queries: Queries) -> list[App
 async def _find_older_servers(
     connection: OwnConnection, queries: Queries, migration: Migration
 ) -> Problem | None:
-    """The reason to postpone a contracting migration; None if there is none."""
+    """Return the reason to postpone a contracting migration; None if there is none."""
     if not migration.needs:
         return None
     rows = await connection.fetch(queries["migrations_older_servers"], migration.needs)
@@ -269,8 +269,7 @@ async def _find_older_servers(
 
 
 async def _add_extension(connection: OwnConnection, migration: Migration) -> str:
-    """Adds the extension that a migration needs. Returns why that is impossible, or an empty
-    text."""
+    """Add the extension that a migration needs. Return why that is impossible, or an empty text."""
     name = migration.extension
     if not name:
         return ""
@@ -286,7 +285,7 @@ async def _add_extension(connection: OwnConnection, migration: Migration) -> str
 async def _apply(
     connection: OwnConnection, queries: Queries, migration: Migration, log: EventLog
 ) -> None:
-    """Applies a migration; tries again while other sessions are in the way."""
+    """Apply a migration; try again while other sessions are in the way."""
     apply_once = _build_indexes if migration.is_concurrent else _apply_whole
     for attempt in range(1, ATTEMPTS + 1):
         pass_test_point("migration_begins")
@@ -316,7 +315,7 @@ async def _apply_whole(connection: OwnConnection, queries: Queries, migration: M
 
 
 async def _build_indexes(connection: OwnConnection, queries: Queries, migration: Migration) -> None:
-    """Builds a migration's indexes, after removing incomplete ones of an interrupted attempt."""
+    """Build a migration's indexes, after removing incomplete ones of an interrupted attempt."""
     for row in await connection.fetch(queries["migrations_broken_indexes"]):
         if re.search(rf"\b{re.escape(row['name'])}\b", migration.sql):
             await connection.execute(f"DROP INDEX CONCURRENTLY {row['quoted']}")

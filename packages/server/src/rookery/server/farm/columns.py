@@ -29,7 +29,7 @@ class Json(Generic[T]):
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(kind)
 
     def text(self, value: T) -> str:
-        """The value as text that PostgreSQL takes."""
+        """Return the value as text that PostgreSQL takes."""
         try:
             text = _encode(value).decode()
         except UnicodeEncodeError:
@@ -81,7 +81,7 @@ _TICKET: Json[Ticket] = Json(Ticket)
 
 
 def ticket_text(ticket: Ticket | None) -> str | None:
-    """The stored form of the parameter values that a task was given; only tunes give any."""
+    """Return the stored form of the parameter values that a task was given; only tunes give any."""
     return None if ticket is None else _TICKET.text(ticket)
 
 

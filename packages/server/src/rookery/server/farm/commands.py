@@ -33,7 +33,7 @@ class RunCommands:
         self._locks = locks
 
     async def submit(self, run: Run, *, approver: str = "") -> str:
-        """Adds a new run, approved at once if `approver` is given. Returns its id, or the id of the
+        """Add a new run, approved at once if `approver` is given. Return its id, or the id of the
         run that the same command added before."""
 
         def submitted(term: PrimaryTerm, now: datetime) -> Decision[str]:

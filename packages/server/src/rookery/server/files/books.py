@@ -89,7 +89,7 @@ class BookStore(UserFileStore[BookRows]):
     async def upload(
         self, pieces: AsyncIterator[bytes], name: str, user: str, engine: str = ""
     ) -> StoredBook:
-        """Stores a book; the same book again is no error. Raises FileRefused, RunFault or
+        """Store a book; the same book again is no error. Raise FileRefused, RunFault or
         QuotaExceeded."""
         if BOOK_NAME.fullmatch(name) is None:
             raise FileRefused("A book's name is a file name that ends in .epd or .pgn.")
@@ -112,7 +112,7 @@ class BookStore(UserFileStore[BookRows]):
         return tuple(sorted(kept, key=lambda book: book.name))
 
     async def remove(self, name: str, actor: Actor, unfinished: Iterable[Run]) -> StoredBook:
-        """Removes a book; raises UnknownFile, NotYours, or RunFault if it is in use."""
+        """Remove a book; raise UnknownFile, NotYours, or RunFault if it is in use."""
         book = await self.by_name(name)
         if book is None:
             raise UnknownFile(kind="book", name=name)
@@ -124,7 +124,7 @@ class BookStore(UserFileStore[BookRows]):
         return book
 
     def open(self, book: StoredBook, start: int = 0) -> BinaryIO:
-        """A file with the text from `start` on; blocks, and raises UnknownBlob."""
+        """Return a file with the text from `start` on; blocks, and raises UnknownBlob."""
         if book.blob:
             return self.blobs.open(book.blob, start)
         file = books.demo_path().open("rb")
@@ -132,7 +132,7 @@ class BookStore(UserFileStore[BookRows]):
         return file
 
     async def load_shipped(self) -> dict[str, StoredBook]:
-        """The books in the package, by name; read once."""
+        """Return the books in the package, by name; read once."""
         async with self._load_lock:
             if not self._shipped:
                 self._shipped = await self._threads.io(_read_shipped)
@@ -257,7 +257,7 @@ def _check_games(head: str, name: str) -> None:
 async def list_visible_books(
     books: BookStore, access: FileAccess, viewer: str | None
 ) -> tuple[Sequence[StoredBook], Mapping[str, OfficialBook]]:
-    """The stored books that the viewer may see, and the books that workers download from
+    """Return the stored books that the viewer may see, and the books that workers download from
     elsewhere, by name."""
     stored = [each for each in await books.list_all() if access.may_see(viewer, each.name)]
     others = sorted(books.official.keys() - {each.name for each in stored})

@@ -39,7 +39,7 @@ class StorageStats:
 
 
 def _need_nothing(_writes: bool) -> None:
-    """The probe of a storage that is always available."""
+    """Do nothing: the probe of a storage that is always available."""
 
 
 class StorageHealth:
@@ -70,7 +70,7 @@ class StorageHealth:
 
     @contextmanager
     def watch(self, call: str) -> Iterator[None]:
-        """Wraps a call of the storage: raises StorageAway at once while it is away, and notes one
+        """Wrap a call of the storage: raises StorageAway at once while it is away, and note one
         that the block raises."""
         with self._lock:
             if self._reason:
@@ -90,7 +90,7 @@ class StorageHealth:
         self._others.append(other)
 
     def describe_trouble(self) -> str:
-        """A clause for pages and health probes; empty while the storage answers."""
+        """Return a clause for pages and health probes; empty while the storage answers."""
         if not (reason := self._reason):
             return next(filter(None, (each.describe_trouble() for each in self._others)), "")
         minutes = int((self._clock.seconds() - self._since) // 60)
@@ -123,7 +123,7 @@ class StorageHealth:
             self._note_success()
 
     def _note_doubtful(self, call: str, reason: str) -> None:
-        """Finds out by a write whether the storage is away or only this call failed; blocks. Does
+        """Find out by a write whether the storage is away or only this call failed; blocks. Do
         nothing if another call has found out in the meantime."""
         if self._reason:
             self._note_failure(call, self._reason)

@@ -45,14 +45,14 @@ class GivenFiles(Parts):
     clock: Clock
 
     async def load_usage(self, viewer: Actor | None) -> StoredUsage | None:
-        """What the viewer has stored; None for a visitor."""
+        """Return what the viewer has stored; None for a visitor."""
         if viewer is None:
             return None
         return await self.access.rows.load_usage(viewer.name, self.nets.limit)
 
     def find_uploader(self, user: str, engine: str) -> Uploader:
-        """The uploader of a file for an engine. Raises UnknownEngine for one that the user may not
-        see."""
+        """Return the uploader of a file for an engine. Raise UnknownEngine for one that the user
+        may not see."""
         self.access.check_engine(user, engine)
         return Uploader(user, engine)
 
@@ -149,7 +149,7 @@ class GivenFiles(Parts):
 
 
 def describe_net(net: StoredNet, again: RepeatedUpload | None = None) -> v1.NetEntry:
-    """The entry of a net; people who uploaded it again are not told of the first upload."""
+    """Return the entry of a net; people who uploaded it again are not told of the first upload."""
     return v1.NetEntry(
         name=net.name,
         size=net.size,

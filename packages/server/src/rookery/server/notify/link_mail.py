@@ -72,14 +72,14 @@ class LinkMailRows(Table):
     """The rows of mail that waits: one for each purpose and user."""
 
     async def put(self, purpose: LinkPurpose, user: str, now: datetime) -> None:
-        """Requests mail; a request that already waits becomes due at once."""
+        """Request mail; a request that already waits becomes due at once."""
         await self._write("letters_put", purpose.value, user, now)
 
     async def list_due(self, now: datetime, most: int) -> tuple[WantedLinkMail, ...]:
         return await self._many(_decode_wanted, "letters_due", now, most)
 
     async def end(self, wanted: WantedLinkMail) -> None:
-        """Removes a request, unless it was repeated since."""
+        """Remove a request, unless it was repeated since."""
         await self._write("letters_end", wanted.purpose.value, wanted.user_name, wanted.asked)
 
     async def retry(self, wanted: WantedLinkMail, error: str, until: datetime) -> None:
@@ -116,11 +116,11 @@ class LinkMails:
         self.log = log
 
     async def post_confirmation(self, user: User) -> None:
-        """Requests mail that asks a user to confirm an address, if mail is configured."""
+        """Request mail that asks a user to confirm an address, if mail is configured."""
         await self._post(LinkPurpose.CONFIRM, user)
 
     async def post_reset(self, user: User) -> None:
-        """Requests mail with a link to a new password."""
+        """Request mail with a link to a new password."""
         await self._post(LinkPurpose.RESET, user)
 
     async def _post(self, purpose: LinkPurpose, user: User) -> None:
@@ -129,9 +129,9 @@ class LinkMails:
 
     @runs(Domain.THREAD, "mail is handed in by SMTP in io threads")
     async def flush(self) -> None:
-        """Sends due mail; refused mail is tried again after increasing pauses. The round ends at
-        the first mail that the server does not take: a slow server may keep each of them waiting
-        for its whole time limit, and webhooks wait meanwhile."""
+        """Send due mail; refused mail is tried again after increasing pauses. The round ends at the
+        first mail that the server does not take: a slow server may keep each of them waiting for
+        its whole time limit, and webhooks wait meanwhile."""
         if not self.server.is_set_up:
             return
         for wanted in await self._rows.list_due(self.clock.now(), AT_ONCE):

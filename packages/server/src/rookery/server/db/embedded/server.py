@@ -35,7 +35,7 @@ ORDER BY name
 
 
 async def ensure_database(target: Target, database: str, data: Path) -> None:
-    """Creates our database if it is missing, and checks that commits reach the disk."""
+    """Create our database if it is missing, and check that commits reach the disk."""
     connection = await asyncpg.connect(**other_database(target, "postgres").connect_args)
     try:
         if not await connection.fetchval(EXISTS, database):
@@ -72,7 +72,7 @@ BOOT = (
 
 @asynccontextmanager
 async def open_server(data: Path, *, log: EventLog = quiet) -> AsyncIterator["EmbeddedServer"]:
-    """Runs PostgreSQL on a data folder for as long as the context lasts."""
+    """Run PostgreSQL on a data folder for as long as the context lasts."""
     server = EmbeddedServer(data, log)
     keeper = asyncio.create_task(server.keep(), name="embedded-postgres")
     try:
@@ -84,7 +84,7 @@ async def open_server(data: Path, *, log: EventLog = quiet) -> AsyncIterator["Em
 
 
 async def _prepare(server: "EmbeddedServer", data: Path) -> None:
-    """Creates our database when the server is ready; tries again if the server was killed in the
+    """Create our database when the server is ready; try again if the server was killed in the
     meantime."""
     for attempt in range(FAILED_SUPERVISORS):
         await server.wait_ready(START_SECONDS)
@@ -133,7 +133,7 @@ class EmbeddedServer:
         return self._ready.is_set()
 
     async def wait_ready(self, seconds: float) -> None:
-        """Waits until connections are accepted; raises the problem if that fails."""
+        """Wait until connections are accepted; raise the problem if that fails."""
         waits = [asyncio.create_task(e.wait()) for e in (self._ready, self._failed)]
         try:
             done, _ = await asyncio.wait(
@@ -150,7 +150,7 @@ class EmbeddedServer:
             )
 
     async def wait_failed(self) -> Problem:
-        """Waits until the database has failed for good, and returns the reason."""
+        """Wait until the database has failed for good, and return the reason."""
         await self._failed.wait()
         assert self.failure is not None
         return self.failure
@@ -163,7 +163,7 @@ class EmbeddedServer:
         return self._data / "database" / "postgres.log"
 
     async def keep(self) -> None:
-        """Starts the supervisor, and restarts it when it was killed, until the context ends."""
+        """Start the supervisor, and restarts it when it was killed, until the context ends."""
         failures = 0
         while not self._over():
             was_ready = await self._try_to_live()
@@ -205,7 +205,7 @@ class EmbeddedServer:
             return False
 
     async def _live(self) -> bool:
-        """Runs a supervisor until it ends; returns whether its database became ready."""
+        """Run a supervisor until it ends; return whether its database became ready."""
         process = self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", "-c", BOOT),
             *(SERVER, CORE, str(self._binaries), str(self._data), str(os.getpid())),

@@ -57,7 +57,7 @@ class SupervisorEvents:
         return self.asked or self.gone
 
     def pause(self, seconds: float) -> None:
-        """Waits for an event, at most `seconds`; raises Stopped when it is time to stop."""
+        """Wait for an event, at most `seconds`; raise Stopped when it is time to stop."""
         self.listen(seconds)
         if self.stopping:
             raise Stopped
@@ -79,7 +79,7 @@ class SupervisorEvents:
 
 
 def _read(descriptor: int) -> bytes:
-    """Reads what is available; empty at the end of the file, or on an error such as a dead owner's
+    """Read what is available; empty at the end of the file, or on an error such as a dead owner's
     reset."""
     try:
         return os.read(descriptor, 4096)
@@ -88,7 +88,7 @@ def _read(descriptor: int) -> bytes:
 
 
 def _hear_only(_number: int, _frame: FrameType | None) -> None:
-    """Does nothing: the wake-up descriptor has received the signal."""
+    """Do nothing: the wake-up descriptor has received the signal."""
 
 
 # A postgres process from start to end, as its supervisor sees it.
@@ -107,7 +107,7 @@ class Postmaster:
         self.pid = self._process.pid
 
     def ended(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal; None while it runs."""
         return self._process.poll()
 
     def is_ready(self) -> bool:
@@ -120,7 +120,7 @@ class Postmaster:
         return mine and lines[STATUS_LINE].strip() == "ready"
 
     def stop(self, listen: Callable[[float], None], *, patience: float) -> None:
-        """Stops postgres: a fast shutdown with a checkpoint first, an immediate one if that takes
+        """Stop postgres: a fast shutdown with a checkpoint first, an immediate one if that takes
         too long, and SIGKILL as a last resort."""
         for number, seconds in (
             (signal.SIGINT, patience),
@@ -151,7 +151,7 @@ GONE_PATIENCE = 1.5  # a killed owner may be restarted at once
 
 
 def say(event: str, **fields: object) -> None:
-    """Reports an event to the owner, who may be gone."""
+    """Report an event to the owner, who may be gone."""
     line = json.dumps({"event": event, **{k: str(v) for k, v in fields.items()}}) + "\n"
     try:
         os.write(1, line.encode())
@@ -213,7 +213,7 @@ class Supervisor:
             self._delay(postmaster, lived)
 
     def _accompany(self, postmaster: Postmaster, socket: Path) -> float:
-        """Waits until postgres has ended; returns for how long it was ready."""
+        """Wait until postgres has ended; return for how long it was ready."""
         while not postmaster.is_ready():
             if postmaster.ended() is not None:
                 self._failures += 1
@@ -227,7 +227,7 @@ class Supervisor:
         return time.monotonic() - ready
 
     def _delay(self, postmaster: Postmaster, lived: float) -> None:
-        """Waits before a restart, longer after each failure; raises a problem when postgres clearly
+        """Wait before a restart, longer after each failure; raise a problem when postgres clearly
         does not start."""
         code, words = postmaster.ended(), postmaster.last_words()
         if not self._was_ready and code is not None and code >= 0:

@@ -135,7 +135,7 @@ def stage(status: Status) -> Stage:
 
 
 def move(run: Run, which: Transition, change: Callable[[Status], Status]) -> Run:
-    """Applies a transition by the table: returns the same run if it is in that stage already, else
+    """Apply a transition by the table: returns the same run if it is in that stage already, else
     the changed one."""
     here = stage(run.status)
     there = MOVES[which].get(here)
@@ -172,7 +172,7 @@ def _flag(run: Run) -> Flag:
 
 
 def fail(run: Run, event: Event) -> TransitionResult:
-    """Stops a run that a worker found to be broken; `event` is the log entry."""
+    """Stop a run that a worker found to be broken; `event` is the log entry."""
     moved = move(
         run,
         Transition.FAIL,
@@ -196,7 +196,7 @@ def delete(run: Run, actor: Actor, now: datetime) -> TransitionResult:
 
 
 def restore(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Makes a deleted run visible again; it stays stopped."""
+    """Make a deleted run visible again; it stays stopped."""
     require_owner(run, actor)
     moved = move(run, Transition.RESTORE, lambda status: replace(status, deleted=False))
     return _move_and_log(run, moved, Action.RESTORE_RUN, actor, now, "")
@@ -225,7 +225,7 @@ def restart(run: Run, actor: Actor, now: datetime) -> TransitionResult:
 
 
 def stopped(run: Run) -> Run:
-    """The run, stopped and with all its tasks ended; permissions are not checked."""
+    """Return the run, stopped and with all its tasks ended; permissions are not checked."""
     moved = move(
         run,
         Transition.STOP,
@@ -235,7 +235,7 @@ def stopped(run: Run) -> Run:
 
 
 def reopened(run: Run) -> Run:
-    """The run without any marks of its end."""
+    """Return the run without any marks of its end."""
     return move(
         run,
         Transition.REOPEN,
@@ -295,7 +295,7 @@ APPROVAL_WITHDRAWN, OPEN_AGAIN = "approval withdrawn", "open again"
 
 
 def modify(run: Run, wanted: Modification, actor: Actor, now: datetime) -> TransitionResult:
-    """Changes a run; afterwards it is open if something is left to play, and stopped otherwise."""
+    """Change a run; afterwards it is open if something is left to play, and stopped otherwise."""
     require_owner(run, actor)
     require_young(run, now)
     _check_games(run, wanted)
@@ -332,7 +332,7 @@ def _check_games(run: Run, wanted: Modification) -> None:
 
 
 def _changed(plan: Plan, wanted: Modification, *, own: bool) -> Plan:
-    """The changed plan; an approver can't change the info text of somebody else's run."""
+    """Return the changed plan; an approver can't change the info text of somebody else's run."""
     changed = wanted.applied_to(plan)
     return changed if own else with_fields(changed, info=plan.info)
 

@@ -134,7 +134,7 @@ class PurgeSearch:
                 self._by_worker[key] = self._by_worker.get(key, NOTHING) + task.results
 
     def verdict(self, run: Run, rule: PurgeRule) -> PurgeTarget | None:
-        """What to remove; None if nothing. Slow if very many workers played."""
+        """Return what to remove; None if nothing. Slow if very many workers played."""
         if self._excessive:
             return PurgeTarget(EXCESS_RESIDUAL, Colour.RED)
         test = run.kind.judge(self._by_worker)
@@ -146,7 +146,7 @@ class PurgeSearch:
 
 
 def check(run: Run, now: datetime) -> None:
-    """Raises a RunFault if the run can't be purged."""
+    """Raise a RunFault if the run can't be purged."""
     if not run.status.finished:
         raise RunFault("the run is not finished yet")
     if run.status.failed:
@@ -166,7 +166,7 @@ class PurgedPortion:
 
 
 def strike(run: Run, purging: Purging, tasks: Iterable[Task]) -> PurgedPortion:
-    """Removes a portion of the tasks from a run's sums; the run is not judged yet."""
+    """Remove a portion of the tasks from a run's sums; the run is not judged yet."""
     culprit = purging.culprit
     if culprit is None:
         return PurgedPortion(run, purging, ())
