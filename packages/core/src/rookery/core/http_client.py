@@ -70,7 +70,7 @@ class HeldCall:
                 self._socket.settimeout(seconds)
 
     def watch(self, pool: urllib3.HTTPConnectionPool) -> None:
-        """Remembers the connection that the pool opens for the call."""
+        """Remember the connection that the pool opens for the call."""
         make = pool.ConnectionCls
 
         def made(*args: object, **options: object) -> HTTPConnection:

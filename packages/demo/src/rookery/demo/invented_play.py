@@ -159,7 +159,7 @@ class InventedFleet:
             self._fleet.beat_at_once((task.run, task.id), task.machine.key, task.machine.user)
 
     async def _go_on(self, machine: Machine) -> None:
-        """Report what the machine has played since the last time, or asks for a task."""
+        """Report what the machine has played since the last time, or ask for a task."""
         task, now = self._find_task(machine), self._fleet.primary.clock.now()
         if task is None:
             await self._fleet.request_task(machine, limit=NO_LIMIT)

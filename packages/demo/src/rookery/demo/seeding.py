@@ -113,7 +113,7 @@ class FarmSeed:
                 yield self._play_run(run, machines)
 
     def invent_blocks(self) -> Changes:
-        """Blocks some machines, each for a reason."""
+        """Block some machines, each for a reason."""
         blocks, events = list[MachineBlock](), list[Event]()
         for number, machine in enumerate(self._machines[: self._blocked]):
             name, why = machine.short_name, BLOCK_REASONS[number % len(BLOCK_REASONS)]
@@ -133,7 +133,7 @@ class FarmSeed:
         return min(MOST_BLOCKED, len(self._machines) // 3)
 
     def _share_machines(self) -> list[list[Machine]]:
-        """Distributes the machines over the unfinished runs; a few runs get most of them."""
+        """Distribute the machines over the unfinished runs; a few runs get most of them."""
         shares: list[list[Machine]] = [[] for _ in range(self.size.runs)]
         busy = [each for each in range(self.size.runs) if each % 12 and each % 7]
         for machine in self.players if busy else ():
@@ -197,7 +197,7 @@ class FarmSeed:
         return SprtTest(Sprt(*bounds, batch_size=4)), 800_000
 
     def _finish_run(self, run: Run) -> Changes:
-        """Plays a run to its end. Some are stopped early by their owner, and results of machines
+        """Play a run to its end. Some are stopped early by their owner, and results of machines
         that crashed are purged from some."""
         most = self.chance.choices((TASKS_PER_RUN * 3, TASKS_PER_RUN), (9, 1))[0]
         players = self.chance.sample(self._machines, min(len(self._machines), 60))
@@ -219,7 +219,7 @@ class FarmSeed:
         return about_run(action, run, run.plan.owner, run.updated, words)
 
     def _purge(self, over: Changes) -> Changes:
-        """Purges tasks with too many crashes, if there are any."""
+        """Purge tasks with too many crashes, if there are any."""
         run, bad = over.runs[0], [task for task in over.tasks if task.results.excessive()]
         if not bad or not run.kind.may_purge:
             return over
@@ -293,7 +293,7 @@ class FarmSeed:
         *,
         undecided: bool = False,
     ) -> Changes:
-        """Plays the tasks of a run one after the other, until it is decided or `most` are played.
+        """Play the tasks of a run one after the other, until it is decided or `most` are played.
         With `undecided` it stops before a verdict, and the last task ends now."""
         elo = self.chance.gauss(0.2, 2.5)
         run = replace(run, status=Status(approver=self.find_approver(run)))

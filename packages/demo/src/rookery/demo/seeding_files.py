@@ -25,7 +25,7 @@ ORDINARY_LINES = (
 
 
 def invent_games(chance: Random, run: Run, number: int) -> bytes:
-    """Invents `number` games of a run, in pairs with the same opening, compressed as a worker sends
+    """Invent `number` games of a run, in pairs with the same opening, compressed as a worker sends
     them."""
     texts = (_invent_game(chance, run, place) for place in range(number))
     return gzip.compress("".join(texts).encode(), 4, mtime=0)
@@ -65,7 +65,7 @@ def _play_opening(number: int) -> chess.Board:
 
 
 def _play(chance: Random, board: chess.Board, most: int) -> Iterator[str]:
-    """Move with the comments that a match runner adds: score, depth, time and nodes."""
+    """Yield moves with the comments that a match runner adds: score, depth, time and nodes."""
     score = 0.0
     for ply in range(most):
         legal = _list_moves(board)

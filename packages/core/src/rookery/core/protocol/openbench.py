@@ -205,7 +205,7 @@ def _settle(fields: Settings) -> Settings:
 
 
 def _options(*sides: str) -> Callable[[str], Settings]:
-    """Separates UCI options from the threads, which are a separate field."""
+    """Separate UCI options from the threads, which are a separate field."""
 
     def read(text: str) -> Settings:
         words = text.split()

@@ -44,7 +44,7 @@ _EVEN: Five = (0.2, 0.2, 0.2, 0.2, 0.2)
 
 
 def tilt_of_five_to_sigmas(shares: Sequence[float], target: float) -> tuple[float, Five] | None:
-    """Tilts until the mean is `target` sigmas above one half; None if the usual start fails."""
+    """Tilt until the mean is `target` sigmas above one half; None if the usual start fails."""
     p0, p1, p2, p3, p4 = shares
     slopes = _linearised(_EVEN, target)
     if max(slopes) <= 0.0 or min(slopes) >= 0.0:
@@ -222,7 +222,7 @@ def _tilt_to_mean(shares: Sequence[float], values: Sequence[float], mean: float)
 
 
 def _tilt_to_sigmas(shares: Sequence[float], values: Sequence[float], sigmas: float) -> Tilted:
-    """Tilts until the mean is `sigmas` above one half.
+    """Tilt until the mean is `sigmas` above one half.
 
     Sigma changes with the tilt, so the condition is linearised around the last distribution,
     solved, and linearised again. From the second round on, slopes of both signs exist.

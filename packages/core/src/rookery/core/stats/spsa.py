@@ -42,7 +42,7 @@ def packed_size(count: int) -> int:
 
 
 def pack(flips: Sequence[int]) -> bytes:
-    """Packs flips into bits."""
+    """Pack flips into bits."""
     bits = 0
     for flip in flips:
         bits = bits << 1 | (flip > 0)
@@ -51,7 +51,7 @@ def pack(flips: Sequence[int]) -> bytes:
 
 
 def unpack(packed: bytes, count: int) -> tuple[int, ...]:
-    """Unpacks the flips of `count` parameters; random bytes give random flips."""
+    """Unpack the flips of `count` parameters; random bytes give random flips."""
     if len(packed) != packed_size(count):
         raise _wrong_draw(len(packed), packed_size(count))
     bits = int.from_bytes(packed, "big") >> (8 * len(packed) - count)

@@ -61,7 +61,7 @@ async def query_stream(
 async def find_similar(
     ask: Ask, answers: AskAnswers, caller: Caller | None, title: str = "", engine: v1.Name = ""
 ) -> SourceList:
-    """Return the runs and commits most similar to a title."""
+    """The runs and commits most similar to a title."""
     words = clean_question(title[:LONGEST_TITLE])
     if len(words) < LEAST_TITLE:
         return SourceList(sources=())

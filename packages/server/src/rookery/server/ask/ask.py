@@ -68,7 +68,7 @@ class Ask:
         return self.health.stats(model_works=self.answerer.works)
 
     def begin(self, question: Question) -> RunningAnswer:
-        """Begins an answer, which is made while it is read."""
+        """Begin an answer, which is made while it is read."""
         held = HeldCall(0.0)
         return RunningAnswer(self._follow(question, held), held)
 

@@ -127,7 +127,7 @@ class AskSteps:
         return tuple(msgspec.structs.replace(each, text="") for each in found)
 
     async def choose_answerer(self, question: Question) -> Chosen:
-        """Chooses who answers. Visitors can't use the model, which may cost money; users have a
+        """Choose who answers. Visitors can't use the model, which may cost money; users have a
         daily quota."""
         user, answerer = question.asker.name, self._answerer
         if not answerer.asks_model:

@@ -62,7 +62,7 @@ async def touch_session(chats: ChatSessions, caller: Caller, session: SessionId)
 async def get_history(
     chats: ChatSessions, answers: AskAnswers, caller: Caller, session: SessionId
 ) -> ChatHistory:
-    """Return a conversation with its messages."""
+    """A conversation with its messages."""
     asker = answers.make_asker(caller.user.name)
     found, messages = await chats.history(session, asker)
     return ChatHistory(session=found, messages=messages)

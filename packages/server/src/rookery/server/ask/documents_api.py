@@ -54,13 +54,13 @@ async def list_documents(documents: Uploads, caller: Caller, paging: Paging) -> 
 
 @api(f"GET {ONE}", LOOP, "awaits one query", scope=Scope.READ)
 async def get_document(documents: Uploads, caller: Caller, document: DocumentId) -> AskDocument:
-    """Return a document and its status."""
+    """A document and its status."""
     return _entry(await documents.find(document, caller.user.name))
 
 
 @api(f"GET {ONE}/text", LOOP, "awaits two queries", scope=Scope.READ)
 async def get_document_text(documents: Uploads, caller: Caller, document: DocumentId) -> str:
-    """Return the text that was read from a document."""
+    """The text that was read from a document."""
     found = await documents.find(document, caller.user.name)
     return await documents.rows.text_of(found.id)
 
@@ -84,7 +84,7 @@ async def remove_document(documents: Uploads, caller: Caller, document: Document
 
 
 def _check_name(text: str) -> str:
-    """Return the name of the document. Raise BadParameter."""
+    """The name of the document. Raises BadParameter."""
     name = text.strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise BadParameter(name="name", text="expected the name of the file")

@@ -243,7 +243,7 @@ Tell = Callable[[int], object]
 
 
 def ignore_progress(_commits: int) -> None:
-    """Ignores progress: the job's progress is in the log."""
+    """Ignore progress: the job's progress is in the log."""
 
 
 class Histories:

@@ -244,7 +244,7 @@ Tell = Callable[[int], object]
 
 
 def ignore_progress(_documents: int) -> None:
-    """Ignores progress: the job's progress is in the metrics."""
+    """Ignore progress: the job's progress is in the metrics."""
 
 
 @runs(Domain.THREAD, "documents are made and cut in threads, rows are awaited")
@@ -285,8 +285,7 @@ class Indexer:
         return IndexStats(self._left.number, seconds, self._lag.documents, self._written)
 
     async def catch_up(self, tell: Tell = ignore_progress) -> None:
-        """Indexes everything that has changed; raises CursorMoved if another process does the
-        same."""
+        """Index everything that has changed; raise CursorMoved if another process does the same."""
         self._lag = await self.rows.lag()
         began = self._clock.seconds()
         await self._begin()

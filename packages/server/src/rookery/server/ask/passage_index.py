@@ -76,7 +76,7 @@ class CutDocument:
 
 
 def cut_document(document: Document, stop_words: frozenset[str]) -> CutDocument:
-    """Clean and cuts a document; words of its title count in each of its passages."""
+    """Clean and cut a document; words of its title count in each of its passages."""
     clean = clean_text(document.body)
     document = _normalise(document)
     passages = tuple(
@@ -168,7 +168,7 @@ class PassageIndex(Table):
         self._in_thread = in_thread
 
     async def put(self, documents: Iterable[Document], *, then: Then = do_nothing) -> None:
-        """Indexes documents, replacing those with the same keys."""
+        """Index documents, replacing those with the same keys."""
         await self.apply(documents, (), then=then)
 
     async def remove(self, keys: Iterable[str], *, then: Then = do_nothing) -> None:

@@ -214,7 +214,7 @@ class ChatSessions:
     async def change(
         self, session: str, user: str, *, title: str | None = None, archived: bool | None = None
     ) -> ChatSession:
-        """Change the title of a conversation, or archives it; raise UnknownSession."""
+        """Change the title of a conversation, or archive it; raise UnknownSession."""
         short = None if title is None else title.strip()[:LONGEST_TITLE] or None
         _require(await self._rows.change(session, user, short, archived))
         return await self.get(session, user)

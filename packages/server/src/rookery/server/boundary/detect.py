@@ -124,7 +124,7 @@ def install(
     cpu_seconds: float = 0.02,
     allowances: Iterable[Allowance] | None = None,
 ) -> Detection:
-    """Installs all checks for the whole process."""
+    """Install all checks for the whole process."""
     allowed = tuple(shipped() if allowances is None else allowances)
     with ExitStack() as undo:
         _find_blocking_calls(report, allowed, undo)

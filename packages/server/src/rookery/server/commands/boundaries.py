@@ -152,7 +152,8 @@ def rows_of_fishtest(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str, str
 
 
 def digest(entries: tuple[Entry, ...]) -> str:
-    """Change with any declaration: a name, a domain, a reason, or who does a job."""
+    """Return a digest that changes with any declaration: a name, a domain, a reason, or who does a
+    job."""
     return hashlib.sha256((text_table(entries) + jobs_table()).encode()).hexdigest()[:16]
 
 

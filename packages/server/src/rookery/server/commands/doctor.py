@@ -94,7 +94,7 @@ async def examine_installation(settings: Settings) -> AsyncIterator[CheckResult]
 
 
 def check_settings(settings: Settings) -> Iterator[CheckResult]:
-    """Check of the settings alone."""
+    """Yield checks of the settings alone."""
     public = settings.base_url or ""
     if not public:
         advice = "set ROOKERY_BASE_URL to the address that people and workers use"
@@ -175,7 +175,7 @@ async def check_host(target: Target, place: tuple[str, int]) -> CheckResult:
 
 
 async def examine_rows(connection: OwnConnection) -> AsyncIterator[CheckResult]:
-    """Check of the database's tables. Without the schema, only that is reported."""
+    """Yield checks of the database's tables. Without the schema, only that is reported."""
     queries, known = await Threads().io(migrations.read_sql)
     yield await check_clock(connection, queries)
     yield await check_connections(connection, queries)

@@ -65,7 +65,7 @@ def examine_site(address: str) -> Iterator[CheckResult]:
 
 
 def check_inside(address: str) -> Iterator[CheckResult]:
-    """Check of what a server tells only approvers, with the token that `rookery login` keeps."""
+    """Yield checks of what a server tells only approvers, with the token of `rookery login`."""
     try:
         body = ServerFlags(server=address).transport(seconds=SECONDS).call("GET", INSIDE)
         entry = msgspec.json.decode(body, type=v1.ServerEntry)

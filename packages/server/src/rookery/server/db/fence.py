@@ -98,7 +98,7 @@ async def _give_back(pool: Pool, connection: Connection) -> None:
 
 @contextlib.contextmanager
 def _cut_on_error(connection: Connection) -> Iterator[None]:
-    """Cuts a connection whose transaction could not be begun or ended, be it that the caller was
+    """Cut a connection whose transaction could not be begun or ended, be it that the caller was
     cancelled: the pool must not get it back in the middle of a transaction."""
     try:
         yield
@@ -144,7 +144,7 @@ class FencedStatements:
         self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
 
     async def write(self, sql: str, *values: object) -> None:
-        """Run a statement, whose first parameter is the epoch, and commits it. Raise OutcomeUnknown
+        """Run a statement, whose first parameter is the epoch, and commit it. Raise OutcomeUnknown
         if the connection breaks before the answer."""
         connection = await self._connected()
         prepared = self._prepared.get(sql) or await self._prepare(connection, sql)

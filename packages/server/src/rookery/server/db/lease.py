@@ -136,7 +136,7 @@ class Lease:
             await asyncio.sleep(NEXT_SECONDS)
 
     async def take(self, *, force: bool = False, seconds: float = TAKEOVER_SECONDS) -> Fence:
-        """Becomes primary. Raises LeaseHeld while another process is, unless `force` says that it
+        """Become primary. Raise LeaseHeld while another process is, unless `force` says that it
         cannot be alive.
 
         `force` is right for an embedded database, whose folder is locked by this process.
@@ -192,7 +192,7 @@ class Lease:
             await connection.execute(self._queries["fence_end_stragglers"])
 
     async def renew(self) -> None:
-        """Renews the lease once; raises FencedOff if another process has become primary."""
+        """Renew the lease once; raise FencedOff if another process has become primary."""
         async with self._lock:
             await self._renew()
 
@@ -212,7 +212,7 @@ class Lease:
         self._valid_until = asked + self._seconds
 
     async def keep(self, *, log: EventLog = quiet) -> None:
-        """Renews the lease until another process has taken over; keeps trying while the database is
+        """Renew the lease until another process has taken over; keep trying while the database is
         unavailable."""
         pause = self._seconds / RENEWALS_PER_LEASE
         while True:
@@ -252,7 +252,7 @@ async def hold_primacy(lease: Lease, *, force: bool, log: EventLog = quiet) -> A
 
 @asynccontextmanager
 async def keep_renewed(lease: Lease, *, log: EventLog = quiet) -> AsyncIterator[Lease]:
-    """Renews the lease during the block whenever it is held, and gives it back at the end."""
+    """Renew the lease during the block whenever it is held, and give it back at the end."""
     tasks = (
         asyncio.create_task(_beat(lease, log), name="lease heartbeat"),
         asyncio.create_task(_watch_expiry(lease), name="lease expiry"),
@@ -298,7 +298,7 @@ async def _watch_expiry(lease: Lease) -> None:
 
 
 async def _release(lease: Lease, log: EventLog) -> None:
-    """Releases the lease; one that can't be released expires by itself."""
+    """Release the lease; one that can't be released expires by itself."""
     try:
         await lease.release()
     except FAILED as error:

@@ -65,7 +65,7 @@ class ChangeNotices:
                 listener.told(text)
 
     def notify_missed(self) -> None:
-        """Tells all subscribers that changes may have been missed."""
+        """Tell all subscribers that changes may have been missed."""
         for listener in self._listeners:
             listener.missed()
 

@@ -237,7 +237,7 @@ async def _close(pool: Pool, seconds: float, log: EventLog) -> None:
 
 
 def escape_pattern(text: str) -> str:
-    """Escapes a text so that LIKE matches it literally."""
+    """Escape a text so that LIKE matches it literally."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 

@@ -67,7 +67,7 @@ class SilenceWatch:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[_Read]:
-        """Watches a read for the length of the block; raises DatabaseSilent."""
+        """Watch a read for the length of the block; raise DatabaseSilent."""
         if self.is_silent:
             raise DatabaseSilent
         if self._watching is None or self._watching.done():

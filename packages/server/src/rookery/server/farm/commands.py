@@ -49,7 +49,7 @@ class RunCommands:
         return await self._primary.answer(submitted)
 
     async def approve(self, run_id: str, actor: Actor) -> Run:
-        """Approves a run for play; a run that is approved already stays as it is."""
+        """Approve a run for play; a run that is approved already stays as it is."""
 
         def approved(run: Run, now: datetime) -> TransitionResult:
             if run.status.approved and actor.approver and not run.status.finished:
@@ -78,7 +78,7 @@ class RunCommands:
         return await self._carry_out(run_id, lambda run, now: lifecycle.restore(run, actor, now))
 
     async def reopen(self, run_id: str, actor: Actor) -> Run:
-        """Lets a run continue that was stopped by hand or by an error."""
+        """Let a run continue that was stopped by hand or by an error."""
 
         def again(run: Run, now: datetime) -> TransitionResult:
             act = lifecycle.restart if run.status.failed else lifecycle.reopen
@@ -87,7 +87,7 @@ class RunCommands:
         return await self._carry_out(run_id, again)
 
     async def notify_changed(self, run_id: str) -> None:
-        """Notifies subscribers in every process of an unfinished run that something was found out
+        """Notify subscribers in every process of an unfinished run that something was found out
         about it, as if the run had changed."""
 
         def shown(term: PrimaryTerm, _now: datetime) -> Decision[None]:
@@ -97,7 +97,7 @@ class RunCommands:
         await self._primary.answer(shown)
 
     async def block(self, short_name: str, message: str | None, actor: Actor) -> None:
-        """Blocks a machine from getting tasks; a `message` of None lifts the block.
+        """Block a machine from getting tasks; a `message` of None lifts the block.
 
         Owners may only block machines that have been seen here, so that nobody fills the list with
         invented names. Approvers may block any, and only approvers can lift their blocks. A command

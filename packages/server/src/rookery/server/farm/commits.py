@@ -241,12 +241,12 @@ class GroupCommit:
             self._log("commits_not_flushed", waiting=self._waiting, backlog=len(self._backlog))
 
     def abandon(self, reason: str) -> None:
-        """Fails all waiters, including those of the round in flight, whose outcome is then
+        """Fail all waiters, including those of the round in flight, whose outcome is then
         unknown."""
         self._lose(reason)
 
     async def end(self, reason: str) -> None:
-        """Accept no more changes and lets the round in flight finish; everything else that waits is
+        """Accept no more changes and let the round in flight finish; everything else that waits is
         lost."""
         self._ending = True
         self._wake.set()

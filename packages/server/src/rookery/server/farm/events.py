@@ -122,7 +122,7 @@ class Readers:
         self._wake(iter(tuple(chain.from_iterable(self._of_one[run] for run in watched))))
 
     def _wake(self, readers: Iterator[BusReader]) -> None:
-        """Wakes readers in batches, because a thousand at once would hold the loop for a tenth of a
+        """Wake readers in batches, because a thousand at once would hold the loop for a tenth of a
         second. By the time the second batch wakes, the first has usually had the event encoded for
         all."""
         some = tuple(islice(readers, WOKEN_AT_ONCE))
@@ -182,7 +182,7 @@ class Subscription:
         self._woken.set()
 
     def put_back(self, position: int) -> None:
-        """Goes back to an earlier position, because what was read since could not be used."""
+        """Go back to an earlier position, because what was read since could not be used."""
         self.position = position
         self._woken.set()
 
@@ -308,8 +308,8 @@ class Bus:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator["Bus"]:
-        """Run the bus for the length of the block: reads the rows at the start and whenever a
-        notice may have been missed."""
+        """Run the bus for the length of the block: read the rows at the start and whenever a notice
+        may have been missed."""
         working = asyncio.create_task(self._catch_up(), name="event bus")
         try:
             yield self

@@ -100,7 +100,7 @@ class Fleet:
         return self.primary.decide(PrimaryTerm.request_task, machine, limit)
 
     async def beat(self, call: HeldTask) -> TaskVerdict:
-        """Note a sign of life and answers whether the task is still active."""
+        """Note a sign of life and answer whether the task is still active."""
         await self._check_exists(call)
         term = self.primary.term()
         try:

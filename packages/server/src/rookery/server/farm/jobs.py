@@ -174,7 +174,7 @@ def _judge_tasks(run: Run, tasks: Sequence[Task]) -> dict[TaskKey, Colour]:
 
 
 def _end_some_dead_tasks(term: PrimaryTerm, now: datetime) -> Decision[bool]:
-    """End some dead tasks and answers whether there are more silent ones to look at."""
+    """End some dead tasks and answer whether there are more silent ones to look at."""
     changes = term.reception.expire(now, DEATHS_AT_A_TIME)
     return Decision(term.reception.has_silent(now), changes)
 
@@ -222,7 +222,7 @@ IsOutage = Callable[[BaseException], bool]
 
 
 def never(_error: BaseException) -> bool:
-    """Says that no error is an outage: for jobs without a database."""
+    """Say that no error is an outage: for jobs without a database."""
     return False
 
 
@@ -254,7 +254,7 @@ class PeriodicJob:
     """The error of the last failure; empty after a success."""
 
     def plan_next(self, began: float, ended: float) -> None:
-        """Schedules the next call, counted from the start of this one, so that a short job does not
+        """Schedule the next call, counted from the start of this one, so that a short job does not
         miss its next tick. A long job rests for half its interval."""
         self.due = max(began + self.seconds - TICK_SECONDS / 10, ended + self.seconds / 2)
 

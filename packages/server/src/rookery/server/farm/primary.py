@@ -140,7 +140,7 @@ class Primary:
         self._on_loss.append(act)
 
     async def open(self) -> None:
-        """Begins the first term, or stands by if another process is primary; raises if neither is
+        """Begin the first term, or stand by if another process is primary; raise if neither is
         possible."""
         try:
             self._start(await self._begin())
@@ -180,7 +180,7 @@ class Primary:
                 await asyncio.sleep(FIRST_PAUSE_SECONDS)
 
     def hold_back(self) -> None:
-        """Lets another process become primary for a while."""
+        """Let another process become primary for a while."""
         self._held_back_until = self.clock.seconds() + HOLD_BACK_SECONDS
 
     def come_forward(self) -> None:
@@ -188,8 +188,8 @@ class Primary:
         self._held_back_until = 0.0
 
     async def step_down(self, release: Callable[[], Awaitable[None]]) -> bool:
-        """Hands the fleet over to another process: accepts nothing new, waits until everything that
-        was put is committed and answered, and then releases the lease. False if this process is not
+        """Hand the fleet over to another process: accept nothing new, wait until everything that
+        was put is committed and answered, and then release the lease. False if this process is not
         primary. Calls that arrive in the meantime wait for the next primary."""
         term, self._term = self._term, None
         if term is None:
@@ -205,11 +205,11 @@ class Primary:
         return True
 
     def wake_standby(self, _what: str = "") -> None:
-        """Wakes a standby to check the lease, which may be free."""
+        """Wake a standby to check the lease, which may be free."""
         self._released.set()
 
     def excuse_silence(self) -> None:
-        """Excuses the silence of all tasks, because the server could not be reached until now."""
+        """Excuse the silence of all tasks, because the server could not be reached until now."""
         if self._term is not None:
             self._term.working.last_seen.excuse_silence(self.clock.now())
 
@@ -229,9 +229,9 @@ class Primary:
         return self._term if self._term is not None and self._is_held() else None
 
     async def answer(self, act: Act[A], *, since: PrimaryTerm | None = None) -> A:
-        """Carries out an act in memory, puts its changes, and answers when all of it is committed.
-        If the act relies on rows that the caller read, `since` is the term in which it read them:
-        in a later term, another process may have changed them, so StateLost is raised."""
+        """Carry out an act in memory, put its changes, and answer when all of it is committed. If
+        the act relies on rows that the caller read, `since` is the term in which it read them: in a
+        later term, another process may have changed them, so StateLost is raised."""
         term = await self.recall_command()
         if since is not None and since is not term:
             raise StateLost
@@ -268,7 +268,7 @@ class Primary:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> tuple[A, asyncio.Future[bool] | None]:
-        """Carries out an act in memory and puts its changes. The answer may leave once the future
+        """Carry out an act in memory and put its changes. The answer may leave once the future
         gives true, or at once if it is None; a RunFault may leave once the term is committed."""
         term = self._term
         if term is None or not self._is_held():

@@ -71,8 +71,8 @@ class RunPurges:
         return Purged(run, purging.toll, under_way=True)
 
     async def carry_on(self, purging: Purging) -> None:
-        """Carries out a purge in the background: one that a run asked for when it was submitted,
-        one of a very large run, or one that a crash interrupted."""
+        """Carry out a purge in the background: one that a run asked for when it was submitted, one
+        of a very large run, or one that a crash interrupted."""
         self._under_way.add(purging.run)
         try:
             async with self._locks(purging.run):

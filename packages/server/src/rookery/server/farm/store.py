@@ -169,7 +169,7 @@ class FleetStore:
         return self._commits
 
     def abandon(self, reason: str) -> None:
-        """Fails all callers that wait for a commit, whose outcome is unknown."""
+        """Fail all callers that wait for a commit, whose outcome is unknown."""
         if self._commits is not None:
             self._commits.abandon(reason)
 

@@ -83,7 +83,7 @@ class PrimaryTerm:
         return self._done.get(key)
 
     def note_done(self, done: DoneCommand) -> None:
-        """Remembers a command as carried out, at least in memory."""
+        """Remember a command as carried out, at least in memory."""
         self._done[done.key] = done
         if len(self._done) > MOST_DONE:
             del self._done[next(iter(self._done))]
@@ -127,7 +127,7 @@ class Store(Protocol):
         ...
 
     def abandon(self, reason: str) -> None:
-        """Fails all callers that wait for a commit, whose outcome is unknown."""
+        """Fail all callers that wait for a commit, whose outcome is unknown."""
         ...
 
     async def close(self) -> None:

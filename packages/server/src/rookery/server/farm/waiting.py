@@ -89,7 +89,7 @@ class WaitingLine:
         return not place.replaced
 
     async def _look_out(self) -> None:
-        """Watches for opened runs as long as any machine waits."""
+        """Watch for opened runs as long as any machine waits."""
         try:
             while self._line:
                 await asyncio.sleep(self._look_seconds)
@@ -107,7 +107,7 @@ class WaitingLine:
             await asyncio.sleep(PAUSE_SECONDS if called else 0)
 
     def _call(self, name: str) -> bool:
-        """Wakes a machine if there is something for it, and returns whether it did."""
+        """Wake a machine if there is something for it, and return whether it did."""
         place = self._line.get(name)
         if place is None:
             return False

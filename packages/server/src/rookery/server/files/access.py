@@ -173,7 +173,7 @@ class FileAccess:
         await self.load()
 
     async def remove(self, file: str) -> None:
-        """Forgets a removed file, whose name may be given to another one later."""
+        """Forget a removed file, whose name may be given to another one later."""
         if file in self._engine_of or file in self._repeats:
             await self.rows.remove(file)
             await self.load()

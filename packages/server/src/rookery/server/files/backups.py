@@ -121,7 +121,7 @@ class BackupFolder:
         sync(self.path)
 
     def name_dump(self, draft: Path, name: str) -> None:
-        """Completes a backup whose list is written."""
+        """Complete a backup whose list is written."""
         draft.replace(self.dump(name))
         sync(self.path)
 
@@ -272,7 +272,7 @@ async def restore_backup(
     known: Sequence[Migration],
     force: bool = False,
 ) -> CopyCounts:
-    """Restores a backup: first its files, each checked against its digest, then the database."""
+    """Restore a backup: first its files, each checked against its digest, then the database."""
     threads, counts = tools.threads, CopyCounts()
     await check_place(tools.target, force=force)
     listed = await threads.io(folder.read_list, name)

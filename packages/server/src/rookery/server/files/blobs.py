@@ -67,7 +67,7 @@ class Blobs(Protocol):
     call may raise StorageAway."""
 
     def draft(self, key: str = "") -> Draft:
-        """Begins a new blob; only copies of blobs give a key."""
+        """Begin a new blob; only copies of blobs give a key."""
         ...
 
     def open(self, key: str, start: int = 0) -> BinaryIO:

@@ -228,7 +228,7 @@ def _check_position(line: str, number: int, name: str) -> None:
 
 
 def _check_games(head: str, name: str) -> None:
-    """Replays the complete games at the beginning of a book; raises FileRefused."""
+    """Replay the complete games at the beginning of a book; raise FileRefused."""
     import chess.pgn
 
     marks = [found.start() for found in _GAME.finditer(head)]

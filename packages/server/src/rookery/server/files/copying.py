@@ -203,7 +203,7 @@ async def move_files(
     threads: Threads,
     note: Callable[[CopyCounts], object],
 ) -> CopyCounts:
-    """Copy every file that a row names, while servers keep running: repeats until there is nothing
+    """Copy every file that a row names, while servers keep running: repeat until there is nothing
     new."""
     counts = CopyCounts()
     before = -1

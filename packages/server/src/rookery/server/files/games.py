@@ -270,8 +270,8 @@ class GameStore(FileStore[GameRows]):
             yield draft
 
     async def keep_received(self, task: Task, draft: Draft, size: int) -> None:
-        """Indexes the games of a draft, keeps it and adds its row; raises
-        RunFault if the run has too many."""
+        """Index the games of a draft, keep it and add its row; raise RunFault if the run has too
+        many."""
         await self._check(task, size)
         games = await self._threads.cpu_always(_scan, draft)
         blob = await self._threads.files(draft.keep)

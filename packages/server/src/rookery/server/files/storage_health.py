@@ -70,8 +70,8 @@ class StorageHealth:
 
     @contextmanager
     def watch(self, call: str) -> Iterator[None]:
-        """Wrap a call of the storage: raises StorageAway at once while it is away, and note one
-        that the block raises."""
+        """Wrap a call of the storage: raise StorageAway at once while it is away, and note one that
+        the block raises."""
         with self._lock:
             if self._reason:
                 raise StorageAway(self._reason)
@@ -86,7 +86,7 @@ class StorageHealth:
             raise
 
     def include(self, other: "StorageHealth") -> None:
-        """Probes another place together with this one, and reports its trouble."""
+        """Probe another place together with this one, and report its trouble."""
         self._others.append(other)
 
     def describe_trouble(self) -> str:
@@ -103,12 +103,11 @@ class StorageHealth:
 
     @runs(Domain.THREAD, "writes to the storage in a thread")
     async def probe(self) -> None:
-        """Probes the storage; a job calls this every few seconds."""
+        """Probe the storage; a job calls this every few seconds."""
         await self._threads.files(self.probe_now)
 
     def probe_now(self) -> None:
-        """Probes the storage; blocks. Storage that was away must prove that it can be written
-        to."""
+        """Probe the storage; blocks. Storage that was away must prove that it can be written to."""
         for other in self._others:
             other.probe_now()
         is_away = bool(self._reason)

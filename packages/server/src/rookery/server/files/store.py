@@ -107,7 +107,7 @@ class _Receiving:
         self._draft.write(self.read(data))
 
     def keep(self) -> Received:
-        """Completes the blob; raises FileRefused if the reader refuses the whole upload."""
+        """Complete the blob; raise FileRefused if the reader refuses the whole upload."""
         self._draft.write(self._reader.finish())
         return Received(self._draft.keep(), self._digest.hexdigest(), self._size)
 
@@ -253,7 +253,7 @@ class HasSize(Protocol):
 
 
 async def lock_quota(write: Transaction, user: str, limit: int | None) -> None:
-    """Locks the user's row, so that uploads of one user are counted one after the other. To be
+    """Lock the user's row, so that uploads of one user are counted one after the other. To be
     called first in the transaction that writes an upload's row."""
     if limit is not None:
         await write("uploads_hold", user)

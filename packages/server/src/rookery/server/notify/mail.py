@@ -55,7 +55,7 @@ class MailServer:
         return bool(self.host and self.sender)
 
     def send(self, mail: EmailMessage) -> None:
-        """Hands mail to the server. Blocks, for a limited time; raises MailRefused."""
+        """Hand mail to the server. Blocks, for a limited time; raise MailRefused."""
         try:
             with self._connect() as connection:
                 if self.tls == "starttls":

@@ -114,7 +114,7 @@ class Channels(Table):
         return await self._write("channels_remove", channel, user) is not None
 
     async def silence_mail(self, user: str) -> bool:
-        """Switches a user's mail off; False if it was off already."""
+        """Switch a user's mail off; False if it was off already."""
         return await self._write("channels_silence_mail", user) is not None
 
 

@@ -78,7 +78,7 @@ class Sender:
 
     @runs(Domain.THREAD, "SMTP and webhooks are called in io threads")
     async def send_due(self) -> None:
-        """Distributes new notifications and sends due deliveries."""
+        """Distribute new notifications and send due deliveries."""
         if not self._is_primary():
             return
         await self._link_mails.flush()

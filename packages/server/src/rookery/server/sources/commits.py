@@ -121,7 +121,7 @@ class Archiver(Protocol):
     """Fetches commits and packs their files; blocks, at times for a minute or two."""
 
     def archive(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
-        """Packs the files of a commit; raises SourceError. The server uses its own credentials only
+        """Pack the files of a commit; raise SourceError. The server uses its own credentials only
         for the `known` repositories, including submodules."""
         ...
 

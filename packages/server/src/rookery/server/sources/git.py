@@ -301,7 +301,7 @@ def _read_output(process: "subprocess.Popen[bytes]", seconds: float) -> tuple[by
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """Kills git and its child processes."""
+    """Kill git and its child processes."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -93,8 +93,7 @@ class GitHub:
         )  # fmt: skip
 
     def ask_quota(self) -> None:
-        """Asks for the quota, which costs none of it. If GitHub does not answer, nothing
-        changes."""
+        """Ask for the quota, which costs none of it. If GitHub does not answer, nothing changes."""
         with contextlib.suppress(CallFailed):
             answer = self._http.call("GET", f"{self._api}/rate_limit", headers=self._headers(None))
             self._note_quota(answer.headers)
@@ -187,7 +186,7 @@ class SourceAccess(Finder, Archiver, Surveyor, Differ, Protocol):
         ...
 
     def ask_quota(self) -> None:
-        """Asks GitHub for the quota, if it may be asked."""
+        """Ask GitHub for the quota, if it may be asked."""
         ...
 
 

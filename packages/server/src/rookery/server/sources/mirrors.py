@@ -229,7 +229,7 @@ class Mirrors:
     def pack(
         self, git: Git, repository: str, commit: str, top: str, into: Path
     ) -> tuple[Submodule, ...]:
-        """Packs the files of a commit below the folder `top`; returns its submodules."""
+        """Pack the files of a commit below the folder `top`; return its submodules."""
         mirror = self._mirror_folder(git, repository)
         with self._locks[mirror]:
             self._fetch(git, repository, commit, mirror)

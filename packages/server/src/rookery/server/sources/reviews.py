@@ -96,7 +96,7 @@ class Reviews:
         ]
 
     async def gather(self, run: Run) -> ReviewFacts:
-        """Gathers all facts about a run that are not in the run itself. Commits do not change, so
+        """Gather all facts about a run that are not in the run itself. Commits do not change, so
         facts about sources that were read before are kept if they can't be read now."""
         found = await self._read_sources(run)
         if found.trouble:

@@ -107,7 +107,7 @@ PLAIN = re.compile(r"[\w/ .+@=-]+", re.ASCII)
 
 
 def choose(layout: Layout) -> Path:
-    """Create the folder for the socket, or reuses the one of an earlier start."""
+    """Create the folder for the socket, or reuse the one of an earlier start."""
     if fits(layout.socket):
         layout.socket.mkdir(mode=0o700, exist_ok=True)
         return layout.socket
@@ -230,7 +230,7 @@ def make_folder(data: Path) -> None:
 def hold(
     data: Path, lock: Path, owner: int, *, patience: float, pause: Callable[[float], None]
 ) -> int:
-    """Locks the folder for the process `owner` and returns the descriptor that holds the lock.
+    """Lock the folder for the process `owner` and return the descriptor that holds the lock.
 
     It fails at once if the lock is held for a live process. It waits for the supervisor of a killed
     server, which is about to stop its database.

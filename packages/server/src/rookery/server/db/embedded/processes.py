@@ -54,7 +54,7 @@ FALLBACKS = ("rookery", "nobody")
 
 
 def settle(layout: Layout, places: Iterable[Path], binaries: Path) -> str:
-    """Switches to the account that runs PostgreSQL, and returns a short description of how.
+    """Switch to the account that runs PostgreSQL, and return a short description of how.
 
     That account may be unable to read Python's own files, so nothing may be imported after this.
     """
@@ -149,7 +149,7 @@ def _drop(
 
 
 def _open_fresh_folder(layout: Layout) -> None:
-    """Lets other accounts pass through (but not list) a data folder that we have just created."""
+    """Let other accounts pass through (but not list) a data folder that we have just created."""
     known = {layout.lock.name, layout.home.name}
     if not layout.cluster.exists() and {p.name for p in layout.data.iterdir()} <= known:
         layout.data.chmod(0o711)
@@ -172,7 +172,7 @@ LOOK_AGAIN_SECONDS = 0.02
 
 
 def end(places: Iterable[Path], pause: Callable[[float], None]) -> None:
-    """Wait for processes that work in one of the places to end, then kills the rest.
+    """Wait for processes that work in one of the places to end, then kill the rest.
 
     A backend that outlives its postmaster could write into a cluster that a new one recovers.
     """

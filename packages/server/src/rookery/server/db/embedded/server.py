@@ -163,7 +163,7 @@ class EmbeddedServer:
         return self._data / "database" / "postgres.log"
 
     async def keep(self) -> None:
-        """Start the supervisor, and restarts it when it was killed, until the context ends."""
+        """Start the supervisor, and restart it when it was killed, until the context ends."""
         failures = 0
         while not self._over():
             was_ready = await self._try_to_live()
@@ -184,7 +184,7 @@ class EmbeddedServer:
                 await asyncio.sleep(0.2 * failures)
 
     async def stop(self) -> None:
-        """Asks the supervisor to end and waits for it; kills it if it does not answer."""
+        """Ask the supervisor to end and wait for it; kill it if it does not answer."""
         self._closing = True
         process = self._process
         if process is None or process.returncode is not None:

@@ -218,7 +218,7 @@ class Scheduler:
         return self._working.would_play(machine, now)
 
     def refresh_shares(self) -> None:
-        """Recomputes the shares of all runs; called once a minute."""
+        """Recompute the shares of all runs; called once a minute."""
         for run_id, share in shares(self._working.runs().values()).items():
             self._working.refresh_share(run_id, share)
 
@@ -243,7 +243,7 @@ class Scheduler:
     def _too_much(
         self, machine: Machine, playing: Task | None, limit: int, now: datetime
     ) -> Refusal | None:
-        """Refuses a user with too many cores at play, or too many recent tasks without games."""
+        """Refuse a user with too many cores at play, or too many recent tasks without games."""
         if self._policy.simulated:
             return None
         wasted = self._working.machines.wasted_tasks(machine.user, now)

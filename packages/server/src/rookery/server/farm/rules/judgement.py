@@ -59,7 +59,7 @@ _LATE = Judgement(Weight.LATE)
 
 
 def judge(run: Run, task: Task, report: Report, machine: Machine) -> Judgement:
-    """Judges a report by its task's earlier results, and checks that the machine still has the same
+    """Judge a report by its task's earlier results, and check that the machine still has the same
     cores."""
     old, new = task.results, report.results
     if machine.cores != task.machine.cores:

@@ -135,8 +135,8 @@ def stage(status: Status) -> Stage:
 
 
 def move(run: Run, which: Transition, change: Callable[[Status], Status]) -> Run:
-    """Apply a transition by the table: returns the same run if it is in that stage already, else
-    the changed one."""
+    """Apply a transition by the table: return the same run if it is in that stage already, else the
+    changed one."""
     here = stage(run.status)
     there = MOVES[which].get(here)
     if there is None:
@@ -149,7 +149,7 @@ def move(run: Run, which: Transition, change: Callable[[Status], Status]) -> Run
 
 
 def approve(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Approves a run; only approvers may, and never their own run."""
+    """Approve a run; only approvers may, and never their own run."""
     _require(actor.approver, NotYours(NOT_APPROVER))
     _require(actor.name != run.plan.owner, NotYours("you can't approve your own run"))
     moved = move(run, Transition.APPROVE, lambda status: replace(status, approver=actor.name))
@@ -157,7 +157,7 @@ def approve(run: Run, actor: Actor, now: datetime) -> TransitionResult:
 
 
 def withdraw(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Withdraws the approval of a run; any approver may."""
+    """Withdraw the approval of a run; any approver may."""
     _require(actor.approver, NotYours(NOT_APPROVER))
     return _move_and_log(run, _withdrawn(run), Action.APPROVE_RUN, actor, now, "unapproved")
 
@@ -203,7 +203,7 @@ def restore(run: Run, actor: Actor, now: datetime) -> TransitionResult:
 
 
 def reopen(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Lets a run that was stopped by hand continue."""
+    """Let a run that was stopped by hand continue."""
     require_owner(run, actor)
     require_young(run, now)
     _require(not run.status.failed, RunFault(HAS_FAILED))
@@ -212,7 +212,7 @@ def reopen(run: Run, actor: Actor, now: datetime) -> TransitionResult:
 
 
 def restart(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Lets a run that was stopped by an error continue; unless an approver asks, it needs a new
+    """Let a run that was stopped by an error continue; unless an approver asks, it needs a new
     approval."""
     require_owner(run, actor)
     require_young(run, now)

@@ -210,7 +210,7 @@ class MachineTable:
         self._addresses.enter(task.machine.address, span)
 
     def release(self, task: Task) -> None:
-        """Subtracts an ended task from the counts, under the address stored when it was given
+        """Subtract an ended task from the counts, under the address stored when it was given
         out."""
         if not task.results.games:
             self._wasted.add(task.machine.user, 1, task.created)
@@ -220,7 +220,7 @@ class MachineTable:
         self._addresses.leave(task.machine.address, span)
 
     def release_run(self, run_id: str) -> None:
-        """Subtracts all tasks of an ended run from the counts, in one step."""
+        """Subtract all tasks of an ended run from the counts, in one step."""
         if span := self._spans.pop(run_id, None):
             span.over = True
             self._users.end()
@@ -235,7 +235,7 @@ class MachineTable:
             (state.broken if lasting else state.failed)[task.run] = now
 
     def forgive(self, run_id: str) -> None:
-        """Forgets all failures on a run, which is reopened because its fault was mended."""
+        """Forget all failures on a run, which is reopened because its fault was mended."""
         for state in self._states.values():
             if state.failed or state.broken:
                 state.failed.pop(run_id, None)
@@ -296,7 +296,7 @@ class MachineTable:
         return self._states.values()
 
     def restore(self, short_name: str, seen: Iterable[str], last: str) -> None:
-        """Restores a machine's history from before the server was started, for when it asks
+        """Restore a machine's history from before the server was started, for when it asks
         again."""
         self._recalled[short_name] = (set(seen), last)
 

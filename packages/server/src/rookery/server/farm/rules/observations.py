@@ -64,11 +64,11 @@ class Failures:
         return len(users)
 
     def clear(self, run_id: str) -> None:
-        """Forgets the failures of a run, after an accepted result."""
+        """Forget the failures of a run, after an accepted result."""
         self._by_run.pop(run_id, None)
 
     def forget(self, run_id: str) -> None:
-        """Forgets everything about a run that has ended."""
+        """Forget everything about a run that has ended."""
         self.clear(run_id)
         self._complaints.pop(run_id, None)
 
@@ -117,7 +117,7 @@ class LastSeen:
         self._heard.move_to_end(key)
 
     def excuse_silence(self, now: datetime) -> None:
-        """Excuses all silence so far, because the server could not be reached until now."""
+        """Excuse all silence so far, because the server could not be reached until now."""
         self._since = now
 
     @property
@@ -209,7 +209,7 @@ class ChartSampling:
         self._due: dict[str, float] = {}
 
     def start(self, run: Run) -> None:
-        """Begins sampling a run; its points so far are in the database."""
+        """Begin sampling a run; its points so far are in the database."""
         self._set_next(run)
 
     def take_due_points(

@@ -194,8 +194,8 @@ class _BranchPlaces:
 
 
 def list_unplaced(branch: Sequence[BranchCommit], tests: Iterable[CommitTest]) -> list[CommitTest]:
-    """Test that passed but whose commit is not found in the branch, perhaps because the trees are
-    not known yet."""
+    """List tests that passed but whose commit is not found in the branch, perhaps because the trees
+    are not known yet."""
     places = _BranchPlaces(branch)
     return [test for test in tests if test.passed and places.find(test) is None]
 

@@ -178,7 +178,7 @@ def strike(run: Run, purging: Purging, tasks: Iterable[Task]) -> PurgedPortion:
 
 
 def conclude(run: Run, purging: Purging, now: datetime) -> Purged:
-    """Judges a run anew after everything was removed."""
+    """Judge a run anew after everything was removed."""
     toll = purging.toll
     after = _judged(run, revive=purging.revive) if toll.tasks else run
     message = _message(toll, revived=bool(toll.tasks) and not after.status.finished)

@@ -294,8 +294,8 @@ class Reception:
     def _put_off(
         self, run: Run, task: Task, report: Report, now: datetime
     ) -> Decision[TaskVerdict]:
-        """Leaves a report of a new machine uncounted. Reports are cumulative, so the next one
-        brings the same games; a last one is kept apart."""
+        """Leave a report of a new machine uncounted. Reports are cumulative, so the next one brings
+        the same games; a last one is kept apart."""
         if report.results.games >= task.games:
             return self._reject_too_fast(run, task, report, now)
         self._working.last_seen.note((task.run, task.id), now)

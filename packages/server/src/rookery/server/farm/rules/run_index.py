@@ -96,7 +96,7 @@ class ClaimHeap:
         self.touched.clear()
 
     def _sweep(self, group: "RunGroup") -> None:
-        """Rebuilds the heap without outdated entries."""
+        """Rebuild the heap without outdated entries."""
         self.known = {run_id: top for run_id, top in self.known.items() if run_id in group.open}
         self.heap = sorted(self.known.values())
 

@@ -263,8 +263,7 @@ def finished_event(run: Run, now: datetime) -> Event:
 
 
 def settle(working: WorkingSet, moved: TransitionResult, now: datetime) -> Changes:
-    """Carries out a transition of the life cycle: keeps, adds or removes the run, and ends its
-    tasks."""
+    """Carry out a transition of the life cycle: keep, add or remove the run, and end its tasks."""
     if not moved.changed:
         return Changes()
     run, before = moved.run, working.runs().get(moved.run.id)
@@ -304,7 +303,7 @@ def submit(working: WorkingSet, run: Run, now: datetime) -> Changes:
 
 
 def begin_purge(run: Run, actor: Actor, now: datetime) -> Purging:
-    """Begins a purge that an owner or approver asked for; raises a RunFault."""
+    """Begin a purge that an owner or approver asked for; raise a RunFault."""
     require_owner(run, actor)
     purge.check(run, now)
     return Purging(run.id, actor.name)
@@ -313,7 +312,7 @@ def begin_purge(run: Run, actor: Actor, now: datetime) -> Purging:
 def conclude_purge(
     working: WorkingSet, run: Run, purging: Purging, now: datetime
 ) -> tuple[Purged, Changes]:
-    """Judges the run anew after its purge. If the purge was due at the run's end, only now is it
+    """Judge the run anew after its purge. If the purge was due at the run's end, only now is it
     certain that the run is over."""
     purged = purge.conclude(run, purging, now)
     changes = settle(working, TransitionResult(purged.run, purged.events), now)
