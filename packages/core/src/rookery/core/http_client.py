@@ -161,6 +161,19 @@ class HttpStream:
         return self._answer.read1(size)
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One call. `at` is the IP address to connect to in place of the host's."""
+
+    method: str
+    url: str
+    body: bytes | IO[bytes] | None
+    headers: Mapping[str, str]
+    seconds: float
+    held: HeldCall | None = None
+    at: str = ""
+
+
 @dataclass(frozen=True)
 class HttpClient:
     """Calls servers, with limits on the time and size of answers."""
@@ -204,7 +217,7 @@ class HttpClient:
         for _ in range(MOST_REDIRECTS + 1):
             with (
                 failing(f"{url} can't be fetched"),
-                self._sent("GET", at, None, headers or {}, self.seconds, None) as answer,
+                self._sent(_Call("GET", at, None, headers or {}, self.seconds)) as answer,
             ):
                 if answer.status not in REDIRECTS:
                     if answer.status >= FIRST_REFUSAL:
@@ -229,7 +242,7 @@ class HttpClient:
         seconds = self.seconds + (held.seconds if held else 0.0)
         with (
             failing(f"No server answers at {origin_of(url)}"),
-            self._sent(method, url, body, headers or {}, seconds, held) as answer,
+            self._sent(_Call(method, url, body, headers or {}, seconds, held)) as answer,
         ):
             yield HttpStream(answer, self.largest, whole_seconds + seconds)
 
@@ -256,7 +269,8 @@ class HttpClient:
     ) -> int:
         """Raise TimeoutError if the call was abandoned meanwhile, whatever error that caused."""
         try:
-            with self._sent("POST", url, body, headers, self.seconds, held, at) as answer:
+            call = _Call("POST", url, body, headers, self.seconds, held, at)
+            with self._sent(call) as answer:
                 HttpStream(answer, self.largest, self.seconds).read()
                 status = answer.status
         except (OSError, urllib3.exceptions.HTTPError):
@@ -267,24 +281,16 @@ class HttpClient:
         return status
 
     @contextlib.contextmanager
-    def _sent(
-        self,
-        method: str,
-        url: str,
-        body: bytes | IO[bytes] | None,
-        headers: Mapping[str, str],
-        seconds: float,
-        held: HeldCall | None,
-        at: str = "",
-    ) -> Iterator[urllib3.BaseHTTPResponse]:
-        place = split_web_address(url)
-        proxy = None if at else find_proxy(place)
-        with _proxied(place, proxy, self._trust) if proxy else self._direct(place, at) as pool:
-            if held:
-                held.watch(pool)
+    def _sent(self, call: _Call) -> Iterator[urllib3.BaseHTTPResponse]:
+        place, seconds = split_web_address(call.url), call.seconds
+        proxy = None if call.at else find_proxy(place)
+        with _proxied(place, proxy, self._trust) if proxy else self._direct(place, call.at) as pool:
+            if call.held:
+                call.held.watch(pool)
             target = target_of(place, whole=proxy is not None)
             answer = pool.urlopen(
-                method, target, body=body, headers=self._headers(place, body, headers),
+                call.method, target, body=call.body,
+                headers=self._headers(place, call.body, call.headers),
                 redirect=False, retries=False, assert_same_host=False, preload_content=False,
                 decode_content=False,
                 timeout=urllib3.Timeout(connect=self.connect_seconds or seconds, read=seconds),

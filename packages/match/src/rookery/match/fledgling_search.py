@@ -152,7 +152,7 @@ class Iteration(NamedTuple):
 class Search:
     """One search of one position. Its limits may be changed while it runs."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a search shares with its engine, made in one place
         self,
         board: chess.Board,
         before: Sequence[PositionKey],

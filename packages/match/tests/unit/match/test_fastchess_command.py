@@ -8,6 +8,7 @@ import pytest
 from rookery.core.model.timecontrol import parse
 from rookery.match.fastchess_command import (
     FastchessFiles,
+    Schedule,
     UnsupportedByFastchess,
     command_line,
     silence_seconds,
@@ -31,9 +32,7 @@ def told(
         engines or (NEW, BASE),
         setup or Setup(),
         files or FastchessFiles(),
-        pairs=pairs,
-        concurrency=3,
-        round_robin=round_robin,
+        Schedule(pairs, 3, round_robin=round_robin),
     )
 
 

@@ -190,7 +190,7 @@ def test_lists_show_the_state(run: Run, shown: DisplayState) -> None:
 def test_a_run_is_created_unapproved_with_its_own_reference_speed() -> None:
     tiny = create("1", make_plan(engine="Tiny"), Fixed(), STANDARD, NOW, median_nps=10_000)
     assert (tiny.status.approved, tiny.reference_nps) == (False, 10_000)
-    again = create("2", make_plan(), Fixed(), STANDARD, later(1), rescheduled_from="1")
+    again = replace(create("2", make_plan(), Fixed(), STANDARD, later(1)), rescheduled_from="1")
     assert (again.reference_nps, again.rescheduled_from) == (628_000, "1")
 
 

@@ -20,6 +20,7 @@ from rookery.core.protocol.worker_answers import Settings, SpsaAnswer
 from rookery.match.fastchess import FastchessMatch
 from rookery.match.fastchess_command import (
     FastchessFiles,
+    Schedule,
     UnsupportedByFastchess,
     command_line,
     silence_seconds,
@@ -84,8 +85,7 @@ class Runners:
             sides,
             self.setup,
             files,
-            pairs=pairs,
-            concurrency=self.slots,
+            Schedule(pairs, self.slots),
         )
         try:
             # Resolving links reads the disk.

@@ -47,7 +47,7 @@ Words = Annotated[
 ]
 
 
-def submit(
+def submit(  # noqa: PLR0913 - each is a flag
     what: Words | None = None,
     /,
     *,

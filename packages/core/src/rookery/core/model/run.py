@@ -157,7 +157,6 @@ def create(
     now: datetime,
     *,
     median_nps: float = 0.0,
-    rescheduled_from: str = "",
 ) -> Run:
     """Return a new run: unapproved, nothing played. An engine without a reference speed gets the
     median of the machines seen so far, which stays with the run for good."""
@@ -170,7 +169,6 @@ def create(
         created=now,
         updated=now,
         reference_nps=reference,
-        rescheduled_from=rescheduled_from,
     )
 
 

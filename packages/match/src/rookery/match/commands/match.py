@@ -36,6 +36,7 @@ from rookery.match.commands.session import (
 from rookery.match.fastchess import FastchessMatch, FastchessProgram, find_fastchess
 from rookery.match.fastchess_command import (
     FastchessFiles,
+    Schedule,
     UnsupportedByFastchess,
     command_line,
     silence_seconds,
@@ -349,9 +350,7 @@ def fastchess_match(
             engines,
             setup,
             _files(flags),
-            pairs=rounds,
-            concurrency=concurrency,
-            round_robin=not flags.gauntlet,
+            Schedule(rounds, concurrency, round_robin=not flags.gauntlet),
         )
     except UnsupportedByFastchess as fault:
         raise BadArgument(f"fastchess cannot play {fault}.") from None

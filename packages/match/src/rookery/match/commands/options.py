@@ -235,7 +235,7 @@ def name_program(text: str) -> str:
     return BUNDLED_COMMAND if command[: len(OUR_COMMAND)] == OUR_COMMAND else Path(command[0]).name
 
 
-def make_engine(
+def make_engine(  # noqa: PLR0913 - what one engine may have of its own
     flags: GameFlags,
     name: str,
     command: str,

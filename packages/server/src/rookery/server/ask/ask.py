@@ -7,8 +7,7 @@ from contextlib import aclosing
 from datetime import timedelta
 
 from rookery.core.boundary.bridge import Bridge
-from rookery.core.boundary.offload import Gate, Threads
-from rookery.core.clock import Clock
+from rookery.core.boundary.offload import Gate
 from rookery.core.errors import Complaint
 from rookery.core.http_client import HeldCall
 from rookery.core.protocol.ask import AskEvent, SourceList, TokenEvent
@@ -20,7 +19,7 @@ from rookery.server.ask.health import AnswerOutcome, AskHealth, AskStats
 from rookery.server.ask.passages import Retriever
 from rookery.server.ask.pipeline import choose_pipeline
 from rookery.server.ask.sessions import ChatLimits, ChatRows, ChatSessions
-from rookery.server.logs import Log
+from rookery.server.http.steps import Process
 from rookery.server.people.login import Throttle
 from rookery.server.settings import Settings
 
@@ -39,15 +38,15 @@ class Ask:
         retriever: Retriever,
         stop_words: frozenset[str],
         *,
-        threads: Threads,
-        clock: Clock,
-        log: Log,
+        process: Process,
         bridge: Callable[[], Bridge | None],
     ) -> None:
         """Raise Complaint for settings that contradict each other."""
         without_model = ExtractiveAnswerer(stop_words)
         self.answerer = make_answerer(settings) or without_model
-        self.chats = ChatSessions(rows, clock, read_chat_limits(settings), secrets.token_hex)
+        self.chats = ChatSessions(
+            rows, process.clock, read_chat_limits(settings), secrets.token_hex
+        )
         self.health = AskHealth(self.answerer.name)
         self.gate = Gate("ask", settings.ask_answers)
         self.similar_gate = Gate("similar", SIMILAR_AT_ONCE)
@@ -58,11 +57,10 @@ class Ask:
             self.answerer,
             without_model,
             self.health,
-            clock,
+            process.clock,
         )
-        self._pipeline = choose_pipeline(settings.ask_pipeline, self.steps, threads, bridge)
-        self._clock = clock
-        self._log = log
+        self._pipeline = choose_pipeline(settings.ask_pipeline, self.steps, process.threads, bridge)
+        self._clock, self._log = process.clock, process.log
 
     def stats(self) -> AskStats:
         return self.health.stats(model_works=self.answerer.works)

@@ -24,7 +24,7 @@ from rookery.server.ask.corpus import COMMIT_PREFIX, KnownCommit
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.pool import clean
 from rookery.server.db.table import Table
-from rookery.server.logs import Log
+from rookery.server.http.steps import Process
 from rookery.server.sources.commits import LONGEST_MESSAGE, SourceError
 from rookery.server.sources.git import Git
 
@@ -342,8 +342,7 @@ class HistoryKeeping:
         self,
         histories: Histories,
         reader: HistoryReader,
-        clock: Clock,
-        log: Log,
+        process: Process,
         *,
         list_records: Callable[[], Iterable[EngineRecord]],
         may_open: Callable[[EngineRecord], bool],
@@ -351,8 +350,7 @@ class HistoryKeeping:
     ) -> None:
         self._histories = histories
         self._reader = reader
-        self._clock = clock
-        self._log = log
+        self._clock, self._log = process.clock, process.log
         self._list_records = list_records
         self._may_open = may_open
         self._is_primary = is_primary

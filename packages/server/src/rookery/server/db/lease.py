@@ -62,7 +62,7 @@ class LeaseRow:
 class Lease:
     """The lease that makes this process primary. Changed only on the event loop."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the last three have usual values
         self,
         pool: Pool,
         queries: Queries,

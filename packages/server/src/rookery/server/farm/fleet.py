@@ -67,7 +67,7 @@ class Fleet:
     """The calls of workers, one method each, with the objects for people's commands on the same
     primary."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the last four have usual values
         self,
         store: Store,
         clock: Clock,

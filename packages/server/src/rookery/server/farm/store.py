@@ -123,7 +123,7 @@ def ignored(_reason: str) -> None:
 class FleetStore:
     """Creates one group commit per term. Used only on the event loop."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the last four have usual values
         self,
         pool: Pool,
         queries: Queries,

@@ -293,7 +293,6 @@ def make_run(
         context.catalogue,
         now,
         median_nps=context.speed_of(plan.engine),
-        rescheduled_from=asked.rescheduled_from,
     )
-    nps = asked.reference_nps
-    return run if nps is None else with_changes(run, reference_nps=nps)
+    nps = run.reference_nps if asked.reference_nps is None else asked.reference_nps
+    return with_changes(run, rescheduled_from=asked.rescheduled_from, reference_nps=nps)

@@ -211,7 +211,7 @@ def _make_store(address: BucketAddress, seconds: int, *, whole: int) -> "S3Store
 class BucketBlobs:
     """The blobs of one kind in a bucket, below their own prefix."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - settings of one place, made in one place
         self,
         bucket: Bucket,
         name: str,

@@ -8,12 +8,10 @@ moment. Any process may add a request; the primary sends the mail.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rookery.core.boundary.offload import Threads
-from rookery.core.clock import Clock
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.pool import clean
 from rookery.server.db.table import Table
-from rookery.server.logs import Log
+from rookery.server.http.steps import Process
 from rookery.server.notify.mail import MailRefused, MailServer, make_mail, refuse_unforeseen
 from rookery.server.people.links import LASTING, LinkPurpose, LinkSigner
 from rookery.server.people.users import User, Users
@@ -101,9 +99,7 @@ class LinkMails:
         address: str,
         rows: LinkMailRows,
         users: Users,
-        threads: Threads,
-        clock: Clock,
-        log: Log,
+        process: Process,
     ) -> None:
         """`address` is the site's address, for its links."""
         self.server = server
@@ -111,9 +107,7 @@ class LinkMails:
         self._address = address
         self._rows = rows
         self._users = users
-        self.threads = threads
-        self.clock = clock
-        self.log = log
+        self.threads, self.clock, self.log = process.threads, process.clock, process.log
 
     async def post_confirmation(self, user: User) -> None:
         """Request mail that asks a user to confirm an address, if mail is configured."""

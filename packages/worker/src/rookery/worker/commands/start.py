@@ -108,7 +108,7 @@ def apply_sandbox(
         say(f"Other people's programs run without a sandbox on this machine. {sandbox.why}")
 
 
-async def make_context(
+async def make_context(  # noqa: PLR0913 - tests give the last two
     settings: WorkerSettings,
     system: System,
     stop: Stop,

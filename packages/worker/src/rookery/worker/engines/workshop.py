@@ -122,7 +122,7 @@ TIDY_SECONDS = 3600.0
 class Workshop:
     """The workshop of one worker."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - settings of one workshop, made in one place
         self,
         folder: Path,
         downloads: EngineDownloads | None = None,

@@ -137,7 +137,7 @@ class Sandbox:
             ),
         )
 
-    def building(
+    def building(  # noqa: PLR0913 - each is a wall of its own
         self,
         command: Sequence[str],
         *,
