@@ -21,7 +21,7 @@ from rookery.server.app.routes import create_app
 from rookery.server.http.inventory import named_routes
 from rookery.server.http.scope import Audience, RequestInfo, set_request_info, set_session
 from rookery.server.http.session import Session
-from rookery.server.people.users import ORDINARY, mint
+from rookery.server.identity.users import ORDINARY, mint
 from tests.people import OLGA
 from tests.twins.people import MemoryUsers
 from tests.twins.sites import make_site, running

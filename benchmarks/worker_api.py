@@ -96,8 +96,8 @@ async def furnish(site: "Site") -> None:  # type: ignore[name-defined]  # noqa: 
     from rookery.core.model.plan import Plan, Side
     from rookery.core.model.run import create
     from rookery.core.stats.sprt import Sprt
-    from rookery.server.people.passwords import Passwords
-    from rookery.server.people.users import User
+    from rookery.server.identity.passwords import Passwords
+    from rookery.server.identity.users import User
 
     now = site.clock.now()
     hashed = await Passwords(site.threads, site.clock, secrets.token_bytes(32)).hash(PASSWORD)

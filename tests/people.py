@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from rookery.server.people.users import APPROVERS, Chance, User
+from rookery.server.identity.users import APPROVERS, Chance, User
 from tests.fakes import START
 
 OLGA = User(

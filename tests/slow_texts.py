@@ -36,7 +36,7 @@ from rookery.server.files.books import BookReader
 from rookery.server.http.faults import BadRequest
 from rookery.server.http.scope import parse_form
 from rookery.server.http.session import cookie_in
-from rookery.server.people.passwords import check_password
+from rookery.server.identity.passwords import check_password
 from rookery.server.worker_api.calls import normalize_complaint
 from rookery.worker.engines import recipes
 from rookery.worker.engines.bench import find_last_counts

@@ -24,7 +24,7 @@ from rookery.server.ask.chat import Question
 from rookery.server.ask.passages import Asker
 from rookery.server.ask.pipeline import BridgedSteps, query_rag, query_rag_stream
 from rookery.server.db.target import Target
-from rookery.server.people.users import ORDINARY
+from rookery.server.identity.users import ORDINARY
 from rookery.server.settings import Settings
 from tests.acceptance.test_post_mortem import get, serving
 from tests.documents import RAZORING

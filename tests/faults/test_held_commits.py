@@ -18,8 +18,8 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.clock import SystemClock
 from rookery.server.db.pool import Queries
 from rookery.server.db.target import Target
-from rookery.server.people.passwords import Passwords
-from rookery.server.people.users import ORDINARY, Tokens, Users, mint
+from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.users import ORDINARY, Tokens, Users, mint
 from tests.database import pool_on
 from tests.faults.proxy import Cut, Proxy, proxied
 from tests.fleet.connections import Connections, NoReply

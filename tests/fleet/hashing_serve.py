@@ -9,7 +9,7 @@ import os
 import sys
 
 from rookery.cli.main import main
-from rookery.server.people.passwords import Passwords
+from rookery.server.identity.passwords import Passwords
 
 EVENT = "password_hashed"
 

@@ -18,7 +18,7 @@ import asyncpg
 
 from rookery.server.db.embedded import folder as sockets
 from rookery.server.db.embedded.folder import Layout
-from rookery.server.people.users import WORKER_PREFIX, digest_of
+from rookery.server.identity.users import WORKER_PREFIX, digest_of
 from tests.faults.server_campaign import Campaign, campaign_on
 from tests.fleet.crowd import CheapWorker
 from tests.fleet.fleet import MANY_GAMES

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from rookery.server.identity.links import LinkPurpose
 from rookery.server.notify.link_mail import LinkMailRows, WantedLinkMail
 from rookery.server.notify.outbox import (
     ChannelForm,
@@ -16,7 +17,6 @@ from rookery.server.notify.outbox import (
     Outbox,
     Subscriptions,
 )
-from rookery.server.people.links import LinkPurpose
 
 
 class MemoryChannels(Channels):

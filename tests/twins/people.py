@@ -6,7 +6,7 @@ from datetime import datetime
 
 from rookery.core.model.events import Event
 from rookery.core.protocol.people import Team
-from rookery.server.people.users import (
+from rookery.server.identity.users import (
     Audit,
     EndedSessions,
     Scope,

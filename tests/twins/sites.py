@@ -31,10 +31,10 @@ from rookery.server.files.ownership import FileOwners
 from rookery.server.files.storage_health import StorageHealth
 from rookery.server.http.rendering import read_assets
 from rookery.server.http.steps import Process, Step, StepRunner
+from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.users import User
 from rookery.server.logs import Log, SilentLog
 from rookery.server.machines.wheel import own_wheel
-from rookery.server.people.passwords import Passwords
-from rookery.server.people.users import User
 from rookery.server.settings import Settings
 from rookery.server.sources.commits import Archive, Commit, SourceError
 from rookery.server.sources.survey import MainCommit, NetPattern, SourcePlace

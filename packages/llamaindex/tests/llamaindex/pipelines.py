@@ -20,7 +20,7 @@ from rookery.server.ask.sessions import ChatLimits, ChatRows, ChatSessions
 from rookery.server.ask.thesaurus import read_lexicon
 from rookery.server.db.pool import Pool, Queries, open_pool
 from rookery.server.db.target import Target
-from rookery.server.people.users import Users
+from rookery.server.identity.users import Users
 from tests import people
 from tests.places import PROJECT
 

@@ -25,8 +25,8 @@ from rookery.server.ask.passages import Document, PassageKind
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.rules.answers import HeldTask
 from rookery.server.http.answers import site_of
+from rookery.server.identity.users import APPROVERS
 from rookery.server.logs import logger, start_logs
-from rookery.server.people.users import APPROVERS
 from tests.http_servers import http_backend, serve_in_memory
 from tests.makers import run_id
 from tests.pages.games import packed_games

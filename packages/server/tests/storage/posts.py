@@ -8,13 +8,15 @@ import pytest
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.model.events import Action, Event, about_run
+from rookery.core.model.notifications import NotificationKind
 from rookery.core.model.run import Run
 from rookery.server.db.pool import Queries
 from rookery.server.db.target import Target
 from rookery.server.farm.rules.answers import Changes
-from rookery.server.farm.rules.notifications import NotificationKind
 from rookery.server.farm.store import FleetStore
 from rookery.server.http.steps import Process
+from rookery.server.identity.links import LinkSigner
+from rookery.server.identity.users import Users
 from rookery.server.notify.link_mail import LinkMailRows, LinkMails
 from rookery.server.notify.mail import MailServer
 from rookery.server.notify.outbox import (
@@ -27,8 +29,6 @@ from rookery.server.notify.outbox import (
 )
 from rookery.server.notify.sending import Sender
 from rookery.server.notify.webhooks import Webhooks
-from rookery.server.people.links import LinkSigner
-from rookery.server.people.users import Users
 from rookery.server.sources.git import resolve_host
 from tests.database import pool_on
 from tests.fakes import HandClock, RecordedLog

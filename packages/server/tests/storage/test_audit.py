@@ -10,7 +10,7 @@ from rookery.server.db.target import Target
 from rookery.server.farm.read_values import LogVisibility
 from rookery.server.farm.reads import FleetReads
 from rookery.server.files.access import FileAccessRows
-from rookery.server.people.users import Audit
+from rookery.server.identity.users import Audit
 from tests.database import pool_on
 from tests.makers import NOW, later
 from tests.twins.farm import MemoryStore

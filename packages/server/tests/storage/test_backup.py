@@ -15,7 +15,7 @@ from rookery.server.db.embedded import folder
 from rookery.server.db.lease import Lease
 from rookery.server.db.pool import Queries
 from rookery.server.db.target import Problem, Target
-from rookery.server.people.users import User, Users
+from rookery.server.identity.users import User, Users
 from tests.database import pool_on
 from tests.storage.test_migrations import CONTRACTION, NEXT, dump, make_unreleased
 

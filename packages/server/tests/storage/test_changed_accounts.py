@@ -13,13 +13,13 @@ from rookery.server.db.listening import ChangeNotices, Channel, Listening
 from rookery.server.db.pool import Queries
 from rookery.server.db.target import Target
 from rookery.server.http.session import LoggedOutSessions, SessionData, session_digest
+from rookery.server.identity.bearers import Bearers, forget_changed_accounts
+from rookery.server.identity.login import AccountBlocked, WrongCredentials
+from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.users import EndedSessions, Scope, Tokens, TokenWithSecret, Users, mint
+from rookery.server.identity.worker_credentials import WorkerCredentials
+from rookery.server.identity.worker_tokens import WorkerTokens
 from rookery.server.logs import SilentLog
-from rookery.server.people.bearers import Bearers, forget_changed_accounts
-from rookery.server.people.login import AccountBlocked, WrongCredentials
-from rookery.server.people.passwords import Passwords
-from rookery.server.people.users import EndedSessions, Scope, Tokens, TokenWithSecret, Users, mint
-from rookery.server.people.worker_credentials import WorkerCredentials
-from rookery.server.people.worker_tokens import WorkerTokens
 from tests.database import pool_on, statement
 from tests.eventually import eventually
 from tests.fakes import HandClock

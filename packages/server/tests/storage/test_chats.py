@@ -11,7 +11,7 @@ from rookery.server.ask.passages import FoundPassage, PassageKind
 from rookery.server.ask.sessions import ChatRows
 from rookery.server.db.pool import Queries
 from rookery.server.db.target import Target
-from rookery.server.people.users import Users
+from rookery.server.identity.users import Users
 from tests.database import pool_on
 from tests.people import OLGA, SVEN
 from tests.twins.chats import MemoryChats

@@ -23,7 +23,7 @@ from rookery.server.farm.statistics_rows import Statistics
 from rookery.server.farm.store import FleetStore
 from rookery.server.files.books import BookRows, StoredBook
 from rookery.server.files.engine_files import NetRows, ProgramRows, StoredNet, StoredProgram
-from rookery.server.people.users import APPROVERS, Audit, Scope, Tokens, Users, mint
+from rookery.server.identity.users import APPROVERS, Audit, Scope, Tokens, Users, mint
 from rookery.server.teams.teams import TeamRows
 from tests.database import pool_on
 from tests.fakes import HandClock

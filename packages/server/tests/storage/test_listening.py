@@ -12,7 +12,7 @@ from rookery.server.db.target import Target
 from rookery.server.farm.events import Bus, Notice
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.store import publish_notice
-from rookery.server.people.users import Users
+from rookery.server.identity.users import Users
 from tests.database import pool_on, statement
 from tests.eventually import eventually
 from tests.makers import make_run

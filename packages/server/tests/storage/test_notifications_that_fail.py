@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from rookery.server.identity.links import LinkPurpose
 from rookery.server.notify.outbox import ChannelForm, DeliveryState
 from rookery.server.notify.sending import CHANNELS_AT_ONCE
-from rookery.server.people.links import LinkPurpose
 from tests.people import OLGA
 from tests.storage.posts import BREAKING, OWNER, Post
 

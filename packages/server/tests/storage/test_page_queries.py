@@ -14,9 +14,11 @@ from starlette.routing import Route
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import SystemClock
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.events import Action, Event, about_task
 from rookery.core.model.kinds import SprtTest
+from rookery.core.model.notifications import NotificationKind
 from rookery.demo.seeding import FarmSeed, SeedSize, list_commits, read_ideas
 from rookery.demo.seeding_people import invent_users
 from rookery.server.app.build import build
@@ -26,13 +28,11 @@ from rookery.server.db.lease import Lease, hold_primacy
 from rookery.server.db.pool import Queries
 from rookery.server.db.target import Target
 from rookery.server.farm.rules.answers import Changes, HeldTask
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.rules.notifications import NotificationKind
 from rookery.server.farm.store import open_fleet_store
 from rookery.server.http.steps import Process
+from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.users import ORDINARY
 from rookery.server.notify.outbox import ChannelForm, NotificationChannel
-from rookery.server.people.passwords import Passwords
-from rookery.server.people.users import ORDINARY
 from rookery.server.settings import Settings
 from tests.database import pool_on
 from tests.fakes import HandClock, RecordedLog

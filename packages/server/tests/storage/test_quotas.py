@@ -11,7 +11,7 @@ from rookery.server.db.target import Target
 from rookery.server.files.books import BookRows, StoredBook
 from rookery.server.files.engine_files import NetRows, ProgramRows, StoredNet, StoredProgram
 from rookery.server.files.store import MB, QuotaExceeded, load_usage
-from rookery.server.people.users import Users
+from rookery.server.identity.users import Users
 from tests.database import pool_on
 from tests.makers import NOW
 from tests.people import OLGA, SVEN

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from rookery.core.protocol.people import Team
 from rookery.server.db.pool import Queries
 from rookery.server.db.target import Target
-from rookery.server.people.users import Users
+from rookery.server.identity.users import Users
 from rookery.server.teams.teams import TeamExists, TeamRows
 from tests.database import pool_on
 from tests.people import OLGA, SVEN

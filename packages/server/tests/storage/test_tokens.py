@@ -10,7 +10,7 @@ import pytest
 
 from rookery.server.db.pool import Queries
 from rookery.server.db.target import Target
-from rookery.server.people.users import Scope, Token, Tokens, UnknownToken, UnknownUser, Users
+from rookery.server.identity.users import Scope, Token, Tokens, UnknownToken, UnknownUser, Users
 from tests.database import pool_on
 from tests.people import BORIS, OLGA
 from tests.twins.people import MemoryTokens, MemoryUsers

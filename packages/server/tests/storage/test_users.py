@@ -10,7 +10,7 @@ import pytest
 
 from rookery.server.db.pool import Queries
 from rookery.server.db.target import Target
-from rookery.server.people.users import (
+from rookery.server.identity.users import (
     EndedSessions,
     UnknownUser,
     User,

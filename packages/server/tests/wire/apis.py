@@ -16,7 +16,7 @@ from rookery.core.model.machine import Machine
 from rookery.core.model.task import Results, Task
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.rules.answers import Grant, HeldTask
-from rookery.server.people.users import ORDINARY, Scope, User, mint
+from rookery.server.identity.users import ORDINARY, Scope, User, mint
 from rookery.server.sources.commits import Archiver, Archives, Commits, Finder
 from tests.fakes import HandClock, RecordedLog
 from tests.makers import make_machine

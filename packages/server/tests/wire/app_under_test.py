@@ -14,8 +14,8 @@ import anyio
 from rookery.core.errors import Complaint
 from rookery.server.boundary.domains import Domain
 from rookery.server.http.steps import Step
+from rookery.server.identity.users import ORDINARY, mint
 from rookery.server.logs import logger, start_logs
-from rookery.server.people.users import ORDINARY, mint
 from rookery.server.settings import read_settings
 from tests.http_servers import http_backend, serve_in_memory
 from tests.people import BORIS

@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from rookery.server.people.users import Scope
+from rookery.server.identity.users import Scope
 from tests.twins.sites import PASSWORD, OpenSite, open_site
 from tests.wire.test_login import log_in, signed_in, token_in
 

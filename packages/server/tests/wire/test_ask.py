@@ -10,10 +10,10 @@ import pytest
 from msgspec.structs import replace
 
 from rookery.core.client.following import events_in
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import EngineRecord
 from rookery.server.ask.passages import Document, PassageKind
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.people.users import Scope, User
+from rookery.server.identity.users import Scope, User
 from tests.documents import RAZORING
 from tests.eventually import eventually
 from tests.model_server import ANSWER, FakeModel, open_model

@@ -23,14 +23,14 @@ from starlette.applications import Starlette
 from starlette.routing import Match, Route
 from starlette.types import Message
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import EngineRecord
 from rookery.server.farm.rules.answers import HeldTask
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.blobs import write_blob
 from rookery.server.files.games import GameUpload
 from rookery.server.http.inventory import named_routes
 from rookery.server.http.scope import WORKER_PATHS
-from rookery.server.people.users import ORDINARY, Scope, User
+from rookery.server.identity.users import ORDINARY, Scope, User
 from rookery.server.sources.commits import mirror_name
 from tests.makers import make_machine
 from tests.makers import run_id as id_of

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rookery.server.people.users import Scope
+from rookery.server.identity.users import Scope
 from tests.people import OLGA
 from tests.wire.apis import Api, open_api
 from tests.wire.secrets.plants import with_password, worker_of

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import EngineRecord
-from rookery.server.farm.rules.lifecycle import Actor
 from tests.people import BORIS, OLGA
 from tests.wire.apis import Api, open_api
 from tests.wire.test_login import token_in

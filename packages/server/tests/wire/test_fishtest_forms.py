@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import httpx
 import pytest
 
-from rookery.server.people.users import APPROVERS
+from rookery.server.identity.users import APPROVERS
 from tests.submissions import PLAIN, SRI
 from tests.twins.sites import PASSWORD, OpenSite, make_user, open_site
 from tests.wire.test_login import token_in

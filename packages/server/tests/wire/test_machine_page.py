@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from rookery.server.people.users import Scope
+from rookery.server.identity.users import Scope
 from tests.twins.sites import open_site
 from tests.wire.test_login import signed_in, token_in
 

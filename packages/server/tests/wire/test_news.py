@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.people.users import User
+from rookery.core.model.actor import Actor
+from rookery.server.identity.users import User
 from tests.eventually import eventually
 from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, open_api

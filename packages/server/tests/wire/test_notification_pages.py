@@ -7,9 +7,9 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from rookery.server.farm.rules.notifications import NotificationKind
+from rookery.core.model.notifications import NotificationKind
+from rookery.server.identity.links import LinkPurpose
 from rookery.server.notify.outbox import ChannelForm
-from rookery.server.people.links import LinkPurpose
 from tests.people import BORIS, OLGA, SVEN
 from tests.receivers import Listener, MailBox, open_listener, open_mail_box
 from tests.twins.sites import PASSWORD

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from rookery.server.people.users import User
+from rookery.server.identity.users import User
 from tests.people import OLGA
 from tests.twins.people import MemoryUsers
 from tests.twins.sites import MemorySite, OpenSite, make_site, open_site

@@ -5,9 +5,9 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import EngineRecord
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.people.users import APPROVERS
+from rookery.server.identity.users import APPROVERS
 from tests.people import OLGA
 from tests.twins.sites import (
     PASSWORD,

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
-from rookery.server.farm.rules.lifecycle import Actor
+from rookery.core.model.actor import Actor
 from tests.people import BORIS, SVEN
 from tests.wire.apis import Api, open_api
 from tests.wire.secrets.plants import with_password

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import EngineRecord
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.review import UNREAD, SourceFacts
-from rookery.server.people.users import APPROVERS
+from rookery.server.identity.users import APPROVERS
 from rookery.server.runs.hints import HintReader
 from rookery.server.sources.commits import SourceError
 from rookery.server.sources.reviews import AGAIN_SECONDS, RUNS_AT_A_TIME

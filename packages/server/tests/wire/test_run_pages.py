@@ -9,11 +9,11 @@ import httpx
 import pytest
 from msgspec.structs import replace as with_fields
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.run import Run
 from rookery.server.farm.fleet import Fleet
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.people.users import APPROVERS
+from rookery.server.identity.users import APPROVERS
 from tests.makers import BOSS, make_plan, make_run, make_side, pairs, sprt, spsa
 from tests.twins.sites import PASSWORD, OpenSite, make_user, open_site
 

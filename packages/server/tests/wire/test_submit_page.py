@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from rookery.server.farm.submission import plan_submission
-from rookery.server.people.users import APPROVERS
+from rookery.server.identity.users import APPROVERS
 from tests.submissions import PLAIN, SPRT, body
 from tests.twins.sites import SETTINGS, OpenSite, make_site, make_user, open_site
 from tests.wire.test_login import log_in, token_in

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rookery.server.farm.rules.lifecycle import Actor
+from rookery.core.model.actor import Actor
 from tests.people import BORIS, SVEN
 from tests.wire.apis import open_api
 from tests.wire.secrets.plants import with_password

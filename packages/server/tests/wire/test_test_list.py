@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import EngineRecord
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.session import SessionData
 from tests.makers import pairs
 from tests.people import BORIS, OLGA, SVEN

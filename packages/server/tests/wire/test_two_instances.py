@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from rookery.server.people.links import LinkPurpose
+from rookery.server.identity.links import LinkPurpose
 from tests.fakes import HandClock
 from tests.twins.people import MemoryTokens, MemoryUsers
 from tests.twins.sites import MemorySite, OpenSite, make_site, make_user, open_site

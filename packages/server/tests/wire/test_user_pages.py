@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from rookery.server.farm.statistics_rows import Contributor, Period
-from rookery.server.people.users import User, is_approver
+from rookery.server.identity.users import User, is_approver
 from tests.people import BORIS, OLGA, SVEN
 from tests.twins.sites import PASSWORD
 from tests.wire.apis import Api, open_api

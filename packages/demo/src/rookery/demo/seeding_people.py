@@ -9,8 +9,8 @@ from msgspec.structs import replace as with_fields
 
 from rookery.core.model.engine import EngineRecord, PresetRecord, RecipeRecord
 from rookery.core.model.machine import ClaimedAbilities, Machine
-from rookery.server.people.users import APPROVERS as APPROVING
-from rookery.server.people.users import User
+from rookery.server.identity.users import APPROVERS as APPROVING
+from rookery.server.identity.users import User
 
 NAMES: tuple[str, ...] = (
     *("alva", "birk", "cleo", "dario", "edda", "fenn", "greta"),

@@ -7,7 +7,9 @@ from datetime import datetime, timedelta
 from random import Random
 
 from rookery.core.boundary.offload import Threads
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import SYSTEM, about_net
+from rookery.core.model.notifications import NotificationKind
 from rookery.core.model.run import Run
 from rookery.core.protocol.v1 import EngineVersion
 from rookery.demo.seeding_files import invent_book, invent_net, invent_program
@@ -16,11 +18,10 @@ from rookery.server.ask.passages import FoundPassage, PassageKind
 from rookery.server.ask.sessions import ChatLimits, ChatRows, ChatSessions
 from rookery.server.commands.db import Database
 from rookery.server.engines.engines import EngineRows
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.rules.notifications import NotificationKind
 from rookery.server.files.books import BookRows, BookStore
 from rookery.server.files.engine_files import NetRows, NetStore, ProgramRows, ProgramStore
 from rookery.server.files.places import FilePlace
+from rookery.server.identity.users import ORDINARY, Scope, mint
 from rookery.server.notify.outbox import (
     ChannelForm,
     Channels,
@@ -29,7 +30,6 @@ from rookery.server.notify.outbox import (
     Outbox,
     Subscriptions,
 )
-from rookery.server.people.users import ORDINARY, Scope, mint
 from rookery.server.teams.teams import TeamRows, Teams
 
 NETS, BOOKS, PROGRAMS = 5, 2, 2

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace as with_fields
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import (
     BenchRecord,
     EngineRecord,
@@ -30,7 +31,6 @@ from rookery.server.engines.engines import (
     records_digest,
 )
 from rookery.server.farm.rules.eligibility import choose, engine_loads
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.teams.teams import Teams
 from tests.fakes import HandClock
 from tests.makers import BOSS, NOW, OWNER, ROOKERY, STRANGER, make_machine, make_plan, make_run

@@ -2,11 +2,11 @@
 
 import pytest
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import EngineRecord
 from rookery.core.protocol.people import Team
 from rookery.server.engines.engines import Engines
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.teams.teams import Teams
 from tests.fakes import HandClock
 from tests.makers import BOSS, NOW, make_plan, make_run, make_side

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import SYSTEM, Event
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.core.stats.residuals import MANUAL, PurgeRule
 from rookery.server.farm.rules import purge as rules
 from rookery.server.farm.rules.answers import Changes
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.purge import BadTask, PurgedPortion, PurgeSearch, Purging
 from rookery.server.farm.rules.working_set import WorkingSet, begin_purge, conclude_purge
 

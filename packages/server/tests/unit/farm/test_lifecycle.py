@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from rookery.core.model import run as faults
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import STANDARD
 from rookery.core.model.events import Action
 from rookery.core.model.kinds import Fixed
@@ -16,7 +17,6 @@ from rookery.core.stats.sprt import Flag
 from rookery.server.farm.rules import lifecycle as life
 from rookery.server.farm.rules.lifecycle import (
     MOVES,
-    Actor,
     Stage,
     Transition,
     TransitionResult,

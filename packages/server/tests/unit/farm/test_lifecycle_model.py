@@ -8,6 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.kinds import Report
 from rookery.core.model.plan import Modification
 from rookery.core.model.run import DisplayState, Run, RunFault
@@ -15,7 +16,7 @@ from rookery.core.model.task import Task
 from rookery.server.farm.rules import lifecycle
 from rookery.server.farm.rules.answers import ComplaintWeight
 from rookery.server.farm.rules.assignment import Scheduler
-from rookery.server.farm.rules.lifecycle import Actor, TransitionResult, modify
+from rookery.server.farm.rules.lifecycle import TransitionResult, modify
 from rookery.server.farm.rules.reception import Reception
 from rookery.server.farm.rules.working_set import WorkingSet, settle, submit
 from tests.makers import (

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from rookery.core.model.events import NOT_AUTHORIZED, Action, Event, about_run, about_task
+from rookery.core.model.notifications import NotificationKind
 from rookery.core.model.run import Run
-from rookery.server.farm.rules.notifications import NotificationKind, find_notification
+from rookery.server.farm.rules.notifications import find_notification
 from tests.makers import NOW, make_run
 from tests.storage.farm.stores import finished, make_task
 

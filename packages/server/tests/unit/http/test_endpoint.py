@@ -32,8 +32,8 @@ from rookery.server.http.query_values import Paging, Query
 from rookery.server.http.scope import RequestInfo
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import BadEndpoint, Features
-from rookery.server.people.bearers import Caller
-from rookery.server.people.users import ORDINARY, Scope, mint
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.users import ORDINARY, Scope, mint
 from tests.fakes import HandClock
 from tests.people import OLGA
 from tests.twins.sites import MemorySite, make_site, open_site

@@ -28,9 +28,9 @@ from rookery.server.http.faults import (
     MethodNotAllowed,
     NotFound,
 )
-from rookery.server.people.bearers import OwnerRefused, TokenRefused
-from rookery.server.people.login import Throttled, WrongCredentials
-from rookery.server.people.users import (
+from rookery.server.identity.bearers import OwnerRefused, TokenRefused
+from rookery.server.identity.login import Throttled, WrongCredentials
+from rookery.server.identity.users import (
     AccountConflict,
     Malformed,
     NotPermitted,

@@ -10,14 +10,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.server.boundary.domains import Domain, declaration_of
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import BadEndpoint, Parts
-from rookery.server.people.users import User, Users
+from rookery.server.identity.users import User, Users
 from rookery.server.teams.teams import Teams
 from tests.twins.sites import make_site, open_site
 

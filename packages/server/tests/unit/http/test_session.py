@@ -21,7 +21,7 @@ from rookery.server.http.session import (
     session_digest,
     set_cookie,
 )
-from rookery.server.people.users import User
+from rookery.server.identity.users import User
 from tests.fakes import HandClock
 from tests.twins.people import MemoryEndedSessions, MemoryUsers
 

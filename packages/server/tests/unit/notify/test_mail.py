@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rookery.server.notify.mail import MailRefused, MailServer, describe_refusal, make_mail
-from rookery.server.people.login import EMAIL
+from rookery.server.people.sign_up import EMAIL
 from tests.fakes import HandClock
 from tests.makers import QUICK
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from rookery.server.farm.rules.notifications import Notification, NotificationKind, account_waits
+from rookery.core.model.notifications import Notification, NotificationKind, account_waits
 from rookery.server.notify.outbox import ChannelForm
 from rookery.server.notify.webhooks import (
     DISCORD_CHARACTERS,

@@ -11,12 +11,13 @@ from rookery.core.errors import Complaint
 from rookery.core.model.engine import STANDARD
 from rookery.core.model.events import SYSTEM
 from rookery.core.protocol.people import Application, MeChange, UserChange
+from rookery.server.identity.links import LinkRefused
+from rookery.server.identity.login import Throttled
+from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.users import APPROVERS, AccountConflict, NotPermitted, Scope
 from rookery.server.people.accounts import Accounts, NewUser
-from rookery.server.people.links import LinkRefused
-from rookery.server.people.login import SignUp, Throttled
-from rookery.server.people.passwords import Passwords
 from rookery.server.people.profiles import Profiles
-from rookery.server.people.users import APPROVERS, AccountConflict, NotPermitted, Scope
+from rookery.server.people.sign_up import SignUp
 from tests.fakes import HandClock
 from tests.people import BORIS, OLGA
 from tests.twins.farm_commits import MemoryRows

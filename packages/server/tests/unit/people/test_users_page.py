@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from rookery.core.protocol.people import TokenScope
-from rookery.server.people.users import ORDINARY, Malformed, Scope, digest_of, mint
+from rookery.server.identity.users import ORDINARY, Malformed, Scope, digest_of, mint
 from tests.people import counting
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -4,8 +4,8 @@ import re
 from dataclasses import replace
 from html import unescape
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.task import Task
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.review import UNREAD, Hint, Severity
 from rookery.server.farm.show.run_paces import RunPaces
 from rookery.server.farm.views import RunSpeed

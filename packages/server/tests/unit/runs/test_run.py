@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as with_fields
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import SYSTEM, Action, Event
 from rookery.core.model.kinds import SprtTest
 from rookery.core.model.run import Run, Status
@@ -14,7 +15,6 @@ from rookery.core.stats.residuals import Colour
 from rookery.core.stats.sprt import Verdict
 from rookery.server.farm.read_values import Contribution, Grouping
 from rookery.server.farm.rules.diagnosis import RunDiagnosis, RunFinding
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.observations import chart_point
 from rookery.server.farm.show.run_tables import tell_event
 from rookery.server.farm.show.run_texts import list_next_steps, list_texts

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.people.users import UnknownUser
+from rookery.core.model.actor import Actor
+from rookery.server.identity.users import UnknownUser
 from rookery.server.teams.teams import LastLead, NotLeading, TeamExists, Teams, UnknownTeam
 from tests.fakes import HandClock
 from tests.makers import BOSS, OWNER, STRANGER

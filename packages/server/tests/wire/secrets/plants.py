@@ -6,11 +6,11 @@ from base64 import b64encode
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rookery.server.farm.rules.lifecycle import Actor
+from rookery.core.model.actor import Actor
 from rookery.server.files.blobs import write_blob
 from rookery.server.files.games import GameUpload
-from rookery.server.people.passwords import Passwords
-from rookery.server.people.users import User
+from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.users import User
 from rookery.server.sources.commits import Archive
 from tests.makers import pairs
 from tests.people import BORIS, OLGA

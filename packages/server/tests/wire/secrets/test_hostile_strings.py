@@ -15,9 +15,9 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from rookery.core.model.actor import Actor
+from rookery.core.model.notifications import NotificationKind
 from rookery.server.farm.findings import FindingKind
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.rules.notifications import NotificationKind
 from rookery.server.farm.rules.progress import (
     AcceptedCommit,
     BranchCommit,

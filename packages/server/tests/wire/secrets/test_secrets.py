@@ -10,7 +10,7 @@ import pytest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rookery.server.people.users import User
+from rookery.server.identity.users import User
 from tests.people import BORIS, OLGA, SVEN
 from tests.submissions import body
 from tests.twins.sites import PASSWORD

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from rookery.core.clock import SystemClock
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import EngineRecord
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.blobs import FolderBlobs, read_blob, write_blob
 from rookery.server.files.engine_files import StoredNet
 from rookery.server.files.games import GameUpload

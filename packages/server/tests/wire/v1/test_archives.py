@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from rookery.server.people.passwords import Passwords
-from rookery.server.people.users import Scope, User
+from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.users import Scope, User
 from rookery.server.sources.commits import Archive, SourceError, mirror_name
 from tests.people import BORIS, OLGA, SVEN
 from tests.submissions import PLAIN, body

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from rookery.server.ask.uploads import MOST_WAITING
-from rookery.server.people.users import User
+from rookery.server.identity.users import User
 from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
 

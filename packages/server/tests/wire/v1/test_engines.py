@@ -10,7 +10,7 @@ import pytest
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.machine import Machine
 from rookery.core.protocol import v1
-from rookery.server.people.users import User
+from rookery.server.identity.users import User
 from rookery.server.worker_api.outgoing import Payloads
 from tests.makers import ROOKERY, make_machine, pairs
 from tests.people import BORIS, OLGA, SVEN

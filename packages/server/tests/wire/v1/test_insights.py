@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.kinds import Report
 from rookery.core.model.machine import ClaimedAbilities, Machine
@@ -12,7 +13,6 @@ from rookery.core.model.task import Provenance, Results, Task
 from rookery.core.protocol.games import Ending, Game, Outcome
 from rookery.server.farm.jobs import FleetJobs
 from rookery.server.farm.rules.answers import HeldTask
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.games import GameUpload
 from tests.makers import make_machine, pairs
 from tests.people import BORIS, OLGA, SVEN

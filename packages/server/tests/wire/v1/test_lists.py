@@ -6,12 +6,12 @@ from dataclasses import replace
 import msgspec
 import pytest
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.machine import ClaimedAbilities
 from rookery.core.protocol import people, v1
 from rookery.server.farm.jobs import FleetJobs
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.statistics_rows import Contributor, Period
-from rookery.server.people.users import Scope
+from rookery.server.identity.users import Scope
 from tests.makers import NOW, make_machine
 from tests.people import BORIS, OLGA
 from tests.twins.records import MemoryStatistics

@@ -7,7 +7,7 @@ import pytest
 
 from rookery.core.model.machine import Machine
 from rookery.server.farm.rules.answers import HeldTask, NoTask
-from rookery.server.people.users import Scope, User
+from rookery.server.identity.users import Scope, User
 from tests.eventually import eventually
 from tests.makers import make_machine, restarted
 from tests.people import BORIS, OLGA, SVEN

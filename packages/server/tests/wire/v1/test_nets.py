@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rookery.server.people.users import User
+from rookery.server.identity.users import User
 from tests.people import BORIS, OLGA, SVEN
 from tests.submissions import body
 from tests.wire.apis import Api, Json, open_api

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from rookery.server.farm.rules.notifications import Notification, NotificationKind
+from rookery.core.model.notifications import Notification, NotificationKind
 from rookery.server.notify.outbox import ChannelForm, DeliveryState, LoggedDelivery
 from tests.makers import NOW
 from tests.people import BORIS, SVEN

@@ -7,7 +7,7 @@ import pytest
 
 from rookery.core.model.run import DisplayState
 from rookery.core.protocol import v1
-from rookery.server.people.users import Scope
+from rookery.server.identity.users import Scope
 from tests.makers import pairs
 from tests.people import BORIS, OLGA, SVEN
 from tests.submissions import SPRT, body

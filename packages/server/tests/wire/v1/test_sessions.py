@@ -7,8 +7,8 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.people.users import User
+from rookery.core.model.actor import Actor
+from rookery.server.identity.users import User
 from tests.people import BORIS, OLGA
 from tests.submissions import SPRT, body
 from tests.wire.apis import Api, open_api

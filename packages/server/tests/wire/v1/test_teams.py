@@ -7,10 +7,10 @@ import httpx
 import msgspec
 import pytest
 
+from rookery.core.model.actor import Actor
 from rookery.core.protocol import people, v1
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.people.passwords import Passwords
-from rookery.server.people.users import User
+from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.users import User
 from tests.people import BORIS, OLGA, SVEN
 from tests.twins.sites import PASSWORD
 from tests.wire.apis import Api, Json, open_api

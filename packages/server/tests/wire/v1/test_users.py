@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from rookery.core.protocol import people, v1
-from rookery.server.people.users import APPROVERS, ORDINARY, Scope, User
+from rookery.server.identity.users import APPROVERS, ORDINARY, Scope, User
 from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, Json, open_api
 

@@ -20,8 +20,8 @@ from rookery.server.farm.commits import CommitListener, CommitStats, GroupCommit
 from rookery.server.farm.rules.answers import Changes
 from rookery.server.farm.writing import PendingRows, Slice
 from rookery.server.http.primary_link import AnswerLost, NotReached, PrimaryLink, Reply
-from rookery.server.people.users import User
-from rookery.server.people.worker_credentials import VerifiedUser, WorkerCredentials
+from rookery.server.identity.users import User
+from rookery.server.identity.worker_credentials import VerifiedUser, WorkerCredentials
 from rookery.server.worker_api.calls import worker_routes
 from rookery.server.worker_api.short_path import ShortPath
 from tests.fakes import HandClock

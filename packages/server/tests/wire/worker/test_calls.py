@@ -7,8 +7,8 @@ from base64 import b64decode, b64encode
 
 import pytest
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import Action
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.blobs import read_blob
 from tests.makers import make_plan, make_side, pairs, run_id, sprt, spsa
 from tests.twins.sites import make_user

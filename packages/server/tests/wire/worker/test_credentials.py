@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from rookery.server.http.whole_requests import WholeRequest
-from rookery.server.people.users import Scope, Token, TokenWithSecret, User, mint
+from rookery.server.identity.users import Scope, Token, TokenWithSecret, User, mint
 from rookery.server.worker_api.short_path import ShortCall, short_path_of
 from tests.fakes import HandClock
 from tests.twins.people import MemoryTokens, MemoryUsers

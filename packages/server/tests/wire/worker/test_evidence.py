@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from rookery.core.protocol import v1_insights
-from rookery.server.people.users import Scope, User
+from rookery.server.identity.users import Scope, User
 from tests.people import BORIS, OLGA, SVEN
 from tests.wire.apis import Api, open_api
 from tests.wire.worker.farm import Worker, worker_info

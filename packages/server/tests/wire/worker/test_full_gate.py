@@ -6,7 +6,7 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from rookery.server.people.users import Scope, mint
+from rookery.server.identity.users import Scope, mint
 from tests.wire.worker.farm import ServedFarm
 
 pytestmark = pytest.mark.anyio

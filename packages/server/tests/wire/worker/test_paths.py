@@ -14,8 +14,8 @@ import pytest
 from rookery.core.protocol.codec import Reader
 from rookery.server.farm.rules.eligibility import STANDARD_POLICY
 from rookery.server.farm.terms import PrimaryTerm
-from rookery.server.people.users import Scope, mint
-from rookery.server.people.worker_credentials import WorkerCredentials
+from rookery.server.identity.users import Scope, mint
+from rookery.server.identity.worker_credentials import WorkerCredentials
 from rookery.server.worker_api.short_path import short_path_of
 from tests.makers import pairs, spsa
 from tests.twins.instances import served

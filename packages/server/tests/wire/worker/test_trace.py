@@ -16,7 +16,7 @@ from msgspec.structs import replace as with_fields
 from rookery.core.model.run import Run
 from rookery.core.protocol.runs import read_submission
 from rookery.server.farm.submission import SubmissionContext
-from rookery.server.people.passwords import Passwords
+from rookery.server.identity.passwords import Passwords
 from tests.makers import BOSS
 from tests.people import OLGA
 from tests.submissions import created

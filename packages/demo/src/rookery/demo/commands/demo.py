@@ -49,8 +49,8 @@ from rookery.server.farm.store import FleetStore, open_fleet_store
 from rookery.server.files.games import GameRows, GameStore
 from rookery.server.files.places import FilePlace, open_files
 from rookery.server.files.worker_logs import LogRows, LogStore
+from rookery.server.identity.users import User
 from rookery.server.logs import SilentLog
-from rookery.server.people.users import User
 
 PASSWORD = "rookery-demo-farm"  # noqa: S105 - told to everybody who seeds a demo
 

@@ -34,6 +34,11 @@ from rookery.server.http.session import SessionCheck
 from rookery.server.http.signatures import Features
 from rookery.server.http.steps import Readiness
 from rookery.server.http.turns import SearchPlaces, Turns
+from rookery.server.identity.bearers import Bearers
+from rookery.server.identity.links import LinkSigner
+from rookery.server.identity.login import Login, PasswordResets
+from rookery.server.identity.users import Users
+from rookery.server.identity.worker_credentials import WorkerCredentials
 from rookery.server.logs import Log
 from rookery.server.machines.hosts import MachineRoster
 from rookery.server.machines.wheel import Wheel
@@ -43,12 +48,8 @@ from rookery.server.notify.sending import Sender
 from rookery.server.notify.webhooks import Webhooks
 from rookery.server.people.account_changes import AccountChanges
 from rookery.server.people.accounts import Accounts
-from rookery.server.people.bearers import Bearers
-from rookery.server.people.links import LinkSigner
-from rookery.server.people.login import Login, PasswordResets, SignUp
 from rookery.server.people.profiles import Profiles
-from rookery.server.people.users import Users
-from rookery.server.people.worker_credentials import WorkerCredentials
+from rookery.server.people.sign_up import SignUp
 from rookery.server.runs.events_api import EventFeed, EventReaders
 from rookery.server.runs.insights_api import Residuals
 from rookery.server.runs.run.contributions import KeptContributions

@@ -20,10 +20,10 @@ from rookery.server.farm.statistics import Accounting, SpeedKeeping
 from rookery.server.files.engine_files import NetStore
 from rookery.server.files.storage_health import StorageHealth
 from rookery.server.files.store import FileStore
+from rookery.server.identity.bearers import Bearers
+from rookery.server.identity.worker_credentials import REREAD_SECONDS, WorkerCredentials
+from rookery.server.identity.worker_tokens import WorkerTokens
 from rookery.server.notify.sending import SEND_SECONDS, Sender
-from rookery.server.people.bearers import Bearers
-from rookery.server.people.worker_credentials import REREAD_SECONDS, WorkerCredentials
-from rookery.server.people.worker_tokens import WorkerTokens
 from rookery.server.sources.official_books import OfficialBookList
 from rookery.server.sources.progress import ProgressKeeping
 from rookery.server.sources.reviews import Reviews

@@ -27,9 +27,9 @@ from rookery.server.files.places import FilePlace
 from rookery.server.files.worker_logs import LogRows
 from rookery.server.http.rendering import Assets, read_assets
 from rookery.server.http.steps import Process
+from rookery.server.identity.users import Audit, EndedSessions, Tokens, Users
 from rookery.server.notify.link_mail import LinkMailRows
 from rookery.server.notify.outbox import Channels, Outbox, Subscriptions
-from rookery.server.people.users import Audit, EndedSessions, Tokens, Users
 from rookery.server.servers.instances import InstanceRows
 from rookery.server.settings import Settings
 from rookery.server.sources.git import FetchPolicy, Git

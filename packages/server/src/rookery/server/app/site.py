@@ -52,6 +52,13 @@ from rookery.server.http.session import CookieSigner, LoggedOutSessions, Session
 from rookery.server.http.steps import Process, Readiness
 from rookery.server.http.traffic import Traffic
 from rookery.server.http.turns import SearchPlaces, Turns
+from rookery.server.identity.bearers import Bearers, forget_changed_accounts
+from rookery.server.identity.links import LinkSigner
+from rookery.server.identity.login import Login, PasswordResets
+from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.users import User
+from rookery.server.identity.worker_credentials import WorkerCredentials
+from rookery.server.identity.worker_tokens import WorkerTokens
 from rookery.server.machines.hosts import MachineRoster
 from rookery.server.machines.wheel import Wheel
 from rookery.server.notify.link_mail import LinkMails
@@ -60,19 +67,9 @@ from rookery.server.notify.sending import Sender
 from rookery.server.notify.webhooks import Webhooks
 from rookery.server.people.account_changes import AccountChanges
 from rookery.server.people.accounts import Accounts
-from rookery.server.people.bearers import (
-    Bearers,
-    TrustedUsers,
-    TrustRequirements,
-    forget_changed_accounts,
-)
-from rookery.server.people.links import LinkSigner
-from rookery.server.people.login import Login, PasswordResets, SignUp
-from rookery.server.people.passwords import Passwords
 from rookery.server.people.profiles import Profiles
-from rookery.server.people.users import User
-from rookery.server.people.worker_credentials import WorkerCredentials
-from rookery.server.people.worker_tokens import WorkerTokens
+from rookery.server.people.sign_up import SignUp
+from rookery.server.people.trust import TrustedUsers, TrustRequirements
 from rookery.server.runs.approvals import PendingApprovals
 from rookery.server.runs.run.contributions import KeptContributions
 from rookery.server.servers.instances import OtherInstances

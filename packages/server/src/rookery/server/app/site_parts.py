@@ -29,9 +29,9 @@ from rookery.server.files.games import GameRows
 from rookery.server.files.ownership import FileOwners
 from rookery.server.files.storage_health import StorageHealth
 from rookery.server.files.worker_logs import LogRows
+from rookery.server.identity.users import Audit, EndedSessions, Tokens, Users
 from rookery.server.notify.link_mail import LinkMailRows
 from rookery.server.notify.outbox import Channels, Outbox, Subscriptions
-from rookery.server.people.users import Audit, EndedSessions, Tokens, Users
 from rookery.server.servers.instances import InstanceRows
 from rookery.server.servers.metrics import PoolStats
 from rookery.server.teams.teams import TeamRows

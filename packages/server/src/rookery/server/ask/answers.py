@@ -46,7 +46,7 @@ from rookery.server.http.faults import (
     Unavailable,
 )
 from rookery.server.http.scope import request_info_of
-from rookery.server.people.login import Throttled, origin_of
+from rookery.server.identity.login import Throttled, origin_of
 
 BEAT_SECONDS = 15.0
 END_SECONDS = 2.0

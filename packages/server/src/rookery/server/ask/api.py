@@ -10,8 +10,8 @@ from rookery.server.ask.ask import Ask
 from rookery.server.http.endpoint import LOOP, STREAM, THREAD, UNSEEN, Endpoints
 from rookery.server.http.faults import AskBusy
 from rookery.server.http.scope import ASK_ROOT, RequestInfo
-from rookery.server.people.bearers import Caller, name_of_caller
-from rookery.server.people.users import Scope
+from rookery.server.identity.bearers import Caller, name_of_caller
+from rookery.server.identity.users import Scope
 
 QUERY_BYTES = 16 * 1024
 LEAST_TITLE = 3

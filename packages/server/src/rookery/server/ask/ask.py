@@ -20,7 +20,7 @@ from rookery.server.ask.passages import Retriever
 from rookery.server.ask.pipeline import choose_pipeline
 from rookery.server.ask.sessions import ChatLimits, ChatRows, ChatSessions
 from rookery.server.http.steps import Process
-from rookery.server.people.login import Throttle
+from rookery.server.identity.login import Throttle
 from rookery.server.settings import Settings
 
 SIMILAR_AT_ONCE = 4

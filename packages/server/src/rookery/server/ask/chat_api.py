@@ -14,8 +14,8 @@ from rookery.server.ask.answers import AskAnswers
 from rookery.server.ask.sessions import ChatSessions
 from rookery.server.http.endpoint import LOOP, UNSEEN, Endpoints
 from rookery.server.http.scope import ASK_ROOT
-from rookery.server.people.bearers import Caller
-from rookery.server.people.users import Scope
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.users import Scope
 
 api = Endpoints(ASK_ROOT, "", scope=Scope.READ, headers=UNSEEN)
 

@@ -13,8 +13,8 @@ from rookery.server.http.bodies import UploadPlaces
 from rookery.server.http.endpoint import LOOP, THREAD, UNSEEN, Answer, Endpoints
 from rookery.server.http.query_values import Paging
 from rookery.server.http.scope import ASK_ROOT, DOCUMENTS
-from rookery.server.people.bearers import Caller
-from rookery.server.people.users import Scope
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.users import Scope
 
 DocumentId = Annotated[str, Meta(pattern=r"^[0-9a-f]{32}\Z")]
 DocumentName = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]

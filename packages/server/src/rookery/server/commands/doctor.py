@@ -36,8 +36,8 @@ from rookery.server.db.pool import Queries
 from rookery.server.db.target import Problem, Target
 from rookery.server.disk import StorageAway, free_bytes
 from rookery.server.files.places import find_place, open_place
+from rookery.server.identity.users import APPROVERS
 from rookery.server.logs import SilentLog
-from rookery.server.people.users import APPROVERS
 from rookery.server.servers.instances import Instance, InstanceRows
 from rookery.server.settings import Settings
 

@@ -13,8 +13,8 @@ from rookery.server.commands.db import THE_DATABASE, DatabaseSettings, open_data
 from rookery.server.files.engine_files import NetRows, NetStore
 from rookery.server.files.places import open_files
 from rookery.server.files.store import FileRefused
+from rookery.server.identity.users import UnknownUser
 from rookery.server.logs import SilentLog
-from rookery.server.people.users import UnknownUser
 
 PIECE = 2**20
 

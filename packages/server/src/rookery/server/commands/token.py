@@ -23,7 +23,7 @@ from rookery.core.command import (
 )
 from rookery.core.protocol import people
 from rookery.server.commands.db import THE_DATABASE, DatabaseSettings, open_database
-from rookery.server.people.users import ORDINARY, Scope
+from rookery.server.identity.users import ORDINARY, Scope
 
 LONGEST_DAYS = 3650
 

@@ -34,9 +34,9 @@ from rookery.server.commands.local_worker import LEAVE_SECONDS, MOST_LOG_BYTES, 
 from rookery.server.commands.serve import NOTHING_SET, ServeSettings
 from rookery.server.db.access import refuse_busy_folder
 from rookery.server.db.embedded.folder import make_folder
-from rookery.server.people.bearers import Caller
-from rookery.server.people.passwords import Passwords
-from rookery.server.people.users import APPROVERS, ORDINARY, Scope, User, is_approver
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.users import APPROVERS, ORDINARY, Scope, User, is_approver
 from rookery.server.runs.submissions import Submissions
 from rookery.server.settings import Settings
 

@@ -15,6 +15,7 @@ from rookery.core.command import (
     print_table,
     single,
 )
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import SYSTEM
 from rookery.core.model.machine import MACHINE_LIMIT
 from rookery.core.model.run import RunFault
@@ -22,10 +23,9 @@ from rookery.core.protocol.codec import WireFault
 from rookery.core.protocol.people import UserChange
 from rookery.server.commands.db import THE_DATABASE, DatabaseSettings, open_database
 from rookery.server.engines.grants import GrantedRepositories, GrantRows
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.store import MB, load_usage
+from rookery.server.identity.users import Audit, User, Users, is_approver
 from rookery.server.people.accounts import NewUser
-from rookery.server.people.users import Audit, User, Users, is_approver
 from rookery.server.teams.teams import TeamRows, Teams
 
 MOST_MACHINES = 2**31 - 1

@@ -8,7 +8,7 @@ from rookery.server.farm.statistics_rows import Contributor, Period, Statistics
 from rookery.server.farm.views import FleetActivity
 from rookery.server.http.endpoint import LOOP, Endpoints
 from rookery.server.http.query_values import Paging
-from rookery.server.people.bearers import Caller
+from rookery.server.identity.bearers import Caller
 
 api = Endpoints("/api/v1")
 

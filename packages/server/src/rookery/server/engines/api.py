@@ -8,8 +8,8 @@ from rookery.core.protocol.v1 import LARGEST_RECORD
 from rookery.server.engines.engines import Engines, UnknownEngine, no_versions
 from rookery.server.engines.privacy import Privacy
 from rookery.server.http.endpoint import LOOP, Answer, Endpoints
-from rookery.server.people.bearers import Caller, name_of_caller
-from rookery.server.people.users import Scope
+from rookery.server.identity.bearers import Caller, name_of_caller
+from rookery.server.identity.users import Scope
 
 WRITERS = (Scope.SUBMIT, Scope.APPROVE)
 

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from rookery.core.clock import Clock
 from rookery.core.errors import NotAllowed, NotThere
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import BUILT_IN, STOCKFISH, Catalogue, EngineRecord, catalogue_of
 from rookery.core.model.events import Action, Event, about_engine
 from rookery.core.model.plan import Side, demands_of
@@ -32,9 +33,8 @@ from rookery.core.protocol.codec import BadField, WireFault, encode
 from rookery.core.protocol.v1 import EngineVersion
 from rookery.server.db.table import Table
 from rookery.server.engines.source_rules import SourceRules
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.patterns import BadPattern, check, check_for_workers
-from rookery.server.people.users import Audit
+from rookery.server.identity.users import Audit
 from rookery.server.teams.teams import Teams
 
 

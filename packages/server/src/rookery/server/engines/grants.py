@@ -10,14 +10,14 @@ from collections import defaultdict
 
 from rookery.core.clock import Clock
 from rookery.core.errors import NotThere
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import STOCKFISH, source_address
 from rookery.core.model.events import Action, about_team
 from rookery.core.model.run import NOT_APPROVER, NotYours, RunFault
 from rookery.core.protocol.codec import BadField
 from rookery.core.protocol.people import GrantedRepository
 from rookery.server.db.table import Table, columns
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.people.users import Audit
+from rookery.server.identity.users import Audit
 from rookery.server.teams.teams import Teams, UnknownTeam
 
 EVERYBODY = ""

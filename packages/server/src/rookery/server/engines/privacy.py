@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import Catalogue, EngineRecord
 from rookery.core.model.run import Run
 from rookery.server.engines.engines import Engines, UnknownEngine
 from rookery.server.farm.read_values import LogVisibility
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.teams.teams import Teams
 
 NOTHING: frozenset[str] = frozenset()

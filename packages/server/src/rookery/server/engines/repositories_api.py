@@ -4,8 +4,8 @@ engine record."""
 from rookery.core.protocol import people, v1
 from rookery.server.engines.grants import GrantedRepositories
 from rookery.server.http.endpoint import LOOP, Endpoints
-from rookery.server.people.bearers import Caller
-from rookery.server.people.users import Scope
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.users import Scope
 
 api = Endpoints("/api/v1")
 

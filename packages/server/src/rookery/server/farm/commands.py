@@ -9,13 +9,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import Action, about_run, about_worker
 from rookery.core.model.plan import Modification
 from rookery.core.model.run import NOT_APPROVER, NotYours, Run, Status
 from rookery.server.farm.primary import KeyedLocks, Primary
 from rookery.server.farm.rules import lifecycle, working_set
 from rookery.server.farm.rules.answers import NO_CHANGES, Changes, Decision, MachineBlock
-from rookery.server.farm.rules.lifecycle import Actor, TransitionResult
+from rookery.server.farm.rules.lifecycle import TransitionResult
 from rookery.server.farm.terms import PrimaryTerm
 from rookery.server.farm.views import FleetViews, UnknownMachine
 

@@ -11,13 +11,13 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run, RunFault
 from rookery.core.model.task import Task
 from rookery.server.farm.primary import KeyedLocks, Primary
 from rookery.server.farm.published import InThread, inline
 from rookery.server.farm.rules import purge, working_set
 from rookery.server.farm.rules.answers import Changes, Decision
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.purge import (
     Purged,
     PurgedPortion,

@@ -1,9 +1,9 @@
 """Runs and tasks as one reader may see them."""
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.server.engines.privacy import Privacy, name_of
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.views import FleetViews, UnknownRun
 
 

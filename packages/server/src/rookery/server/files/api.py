@@ -10,8 +10,8 @@ from rookery.server.files.engine_files import NetStore
 from rookery.server.files.uploaders import GivenFiles, describe_net
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints
 from rookery.server.http.faults import NotFound
-from rookery.server.people.bearers import Caller, name_of_caller
-from rookery.server.people.users import Scope
+from rookery.server.identity.bearers import Caller, name_of_caller
+from rookery.server.identity.users import Scope
 
 READ_ONCE = "awaits one query; what the package brings is read once, in a thread"
 FILE_REMOVED = "its file is removed in a thread"

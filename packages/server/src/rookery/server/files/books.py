@@ -15,9 +15,9 @@ from rookery.core import books
 from rookery.core.books import OfficialBook
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.plan import BOOK_NAME, is_book_of_chess960
 from rookery.core.model.run import NotYours, Run, RunFault
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.access import FileAccess
 from rookery.server.files.blobs import Blobs
 from rookery.server.files.store import (

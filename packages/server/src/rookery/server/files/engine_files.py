@@ -13,11 +13,11 @@ from pathlib import PurePosixPath
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import is_program
 from rookery.core.model.run import NotYours, Run, RunFault
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.pool import clean, escape_pattern
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.blobs import Blobs
 from rookery.server.files.store import (
     FILE_IN_USE,

@@ -20,7 +20,7 @@ from rookery.server.http.endpoint import STREAM, Endpoints
 from rookery.server.http.faults import NotFound, Unavailable
 from rookery.server.http.scope import SOURCES_PREFIX
 from rookery.server.http.signatures import Parts
-from rookery.server.people.bearers import Caller, actor_of, name_of_caller
+from rookery.server.identity.bearers import Caller, actor_of, name_of_caller
 from rookery.server.sources.commits import Archive, Archives, SourceError, mirrored_side
 
 GZIP = "application/gzip"

@@ -4,11 +4,11 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import Action, about_net
 from rookery.core.model.run import NotYours
 from rookery.core.protocol import v1
 from rookery.server.engines.engines import TEAM_MARK, Engines
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.views import FleetViews
 from rookery.server.files.access import FileAccess, RepeatedUpload, StoredUsage
 from rookery.server.files.books import BookStore, StoredBook

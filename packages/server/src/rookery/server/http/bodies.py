@@ -23,7 +23,7 @@ from rookery.server.http.faults import (
 )
 from rookery.server.http.internal_calls import BodyDigest, ForwardedCall
 from rookery.server.http.scope import body_in, has_more, is_body
-from rookery.server.people.login import origin_of
+from rookery.server.identity.login import origin_of
 
 T = TypeVar("T")
 

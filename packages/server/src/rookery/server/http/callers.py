@@ -10,9 +10,9 @@ from starlette.requests import Request
 
 from rookery.server.http.faults import Forbidden, Unauthorized
 from rookery.server.http.scope import header, request_info_of, session_of
-from rookery.server.people.bearers import IN_PERSON, Bearers, Caller
-from rookery.server.people.users import Scope
-from rookery.server.people.worker_credentials import VerifiedUser, WorkerCredentials
+from rookery.server.identity.bearers import IN_PERSON, Bearers, Caller
+from rookery.server.identity.users import Scope
+from rookery.server.identity.worker_credentials import VerifiedUser, WorkerCredentials
 
 TOKEN = "bearer "  # noqa: S105 - a word of a header
 BASIC = "basic "

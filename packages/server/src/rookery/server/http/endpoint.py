@@ -47,9 +47,9 @@ from rookery.server.http.callers import find_caller, find_person
 from rookery.server.http.faults import Forbidden, Unauthorized
 from rookery.server.http.openapi import Operation, described
 from rookery.server.http.signatures import BadEndpoint, Call, Features, Signature
-from rookery.server.people.bearers import Bearers, Caller
-from rookery.server.people.users import Scope
-from rookery.server.people.worker_credentials import WorkerCredentials
+from rookery.server.identity.bearers import Bearers, Caller
+from rookery.server.identity.users import Scope
+from rookery.server.identity.worker_credentials import WorkerCredentials
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Awaitable[object]])

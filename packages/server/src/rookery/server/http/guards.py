@@ -57,7 +57,7 @@ from rookery.server.http.scope import (
     set_session,
 )
 from rookery.server.http.session import CSRF_FIELD, Session
-from rookery.server.people.users import Scope as TokenScope
+from rookery.server.identity.users import Scope as TokenScope
 
 _STRAY_PERCENT = re.compile(rb"%(?![0-9a-fA-F]{2})")
 

@@ -15,9 +15,9 @@ import msgspec
 
 from rookery.core.clock import Clock
 from rookery.server.caches import ExpiringCache
-from rookery.server.people.links import ClockSigner
-from rookery.server.people.login import describe_block
-from rookery.server.people.users import EndedSessions, User, Users, is_approver
+from rookery.server.identity.links import ClockSigner
+from rookery.server.identity.login import describe_block
+from rookery.server.identity.users import EndedSessions, User, Users, is_approver
 
 MOST_FLASHES = 5
 CSRF_FIELD = "csrf_token"

@@ -14,14 +14,14 @@ from starlette.requests import Request
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.errors import message_in_docstring
+from rookery.core.model.actor import Actor
 from rookery.core.protocol.codec import BadParameter, Reader
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.bodies import decode_body, read_body, read_pieces
 from rookery.server.http.query_values import Query, drop_none, find_value_reader
 from rookery.server.http.scope import Form, RequestInfo, request_info_of, session_of
 from rookery.server.http.session import Session
-from rookery.server.people.bearers import Caller
-from rookery.server.people.users import User
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.users import User
 
 T = TypeVar("T")
 _PATH_NAME = re.compile(r"[{](\w+)")

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import LINK_MADE, SYSTEM, Action, Event
 from rookery.core.model.run import Run
 from rookery.core.model.task import TaskKey
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.worker_logs import StoredLog
 
 ACTION_WORDS: Mapping[str, str] = {

@@ -11,7 +11,7 @@ from rookery.server.engines.privacy import Privacy
 from rookery.server.farm.reads import FleetReads
 from rookery.server.http.endpoint import LOOP, Endpoints
 from rookery.server.http.query_values import Paging, Query
-from rookery.server.people.bearers import Caller, actor_of
+from rookery.server.identity.bearers import Caller, actor_of
 
 api = Endpoints("/api/v1")
 

@@ -7,6 +7,7 @@ from functools import partial
 from msgspec import UNSET
 from msgspec.structs import asdict, replace
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.machine import Machine
 from rookery.core.model.task import Task
 from rookery.core.protocol import v1
@@ -14,15 +15,14 @@ from rookery.core.protocol.codec import to_finite
 from rookery.server.engines.privacy import Privacy, may_see_machine_details, name_of, owns_machine
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.views import FleetViews, UnknownMachine
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.http.signatures import Parts
+from rookery.server.identity.bearers import Caller, actor_of
+from rookery.server.identity.users import Scope
 from rookery.server.log.api import select_machine_actions
 from rookery.server.machines.hosts import check_name
-from rookery.server.people.bearers import Caller, actor_of
-from rookery.server.people.users import Scope
 
 BLOCKERS = (Scope.SUBMIT, Scope.APPROVE)
 CHANGE = "changes memory and awaits the commit"

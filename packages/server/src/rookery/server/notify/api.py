@@ -7,14 +7,17 @@ from msgspec.structs import asdict
 
 from rookery.core.clock import Clock
 from rookery.core.model.bounds import RunId
+from rookery.core.model.notifications import NotificationKind
 from rookery.core.protocol import people, v1
 from rookery.core.protocol.codec import BadField
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.rules.notifications import NotificationKind
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, UNSEEN, Endpoints
 from rookery.server.http.faults import NotFound
 from rookery.server.http.query_values import Paging
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.links import LinkPurpose
+from rookery.server.identity.users import Scope
 from rookery.server.notify.channels import (
     WEBHOOKS,
     LinkedUsers,
@@ -31,9 +34,6 @@ from rookery.server.notify.outbox import (
     Subscriptions,
 )
 from rookery.server.notify.wording import describe_notification
-from rookery.server.people.bearers import Caller
-from rookery.server.people.links import LinkPurpose
-from rookery.server.people.users import Scope
 
 FOLLOWERS = (Scope.SUBMIT, Scope.APPROVE)
 

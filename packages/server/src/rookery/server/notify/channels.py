@@ -7,14 +7,14 @@ from datetime import datetime
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.errors import make_sentence
-from rookery.server.farm.rules.notifications import FOR_APPROVERS, NotificationKind
+from rookery.core.model.notifications import FOR_APPROVERS, NotificationKind
 from rookery.server.http.signatures import Parts
+from rookery.server.identity.links import LinkPurpose, LinkSigner
+from rookery.server.identity.login import Throttled
+from rookery.server.identity.users import User, Users, is_approver
 from rookery.server.notify.outbox import ChannelForm, Channels, NotificationChannel
 from rookery.server.notify.webhooks import LONGEST_ADDRESS, WebhookRefused, Webhooks
-from rookery.server.people.links import LinkPurpose, LinkSigner
-from rookery.server.people.login import Throttled
 from rookery.server.people.profiles import Profiles
-from rookery.server.people.users import User, Users, is_approver
 
 MOST_CHANNELS = 10
 TOO_MANY = f"You have {MOST_CHANNELS} channels, which is the most; remove one first."

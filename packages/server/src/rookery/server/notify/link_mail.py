@@ -12,9 +12,9 @@ from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.pool import clean
 from rookery.server.db.table import Table
 from rookery.server.http.steps import Process
+from rookery.server.identity.links import LASTING, LinkPurpose, LinkSigner
+from rookery.server.identity.users import User, Users
 from rookery.server.notify.mail import MailRefused, MailServer, make_mail, refuse_unforeseen
-from rookery.server.people.links import LASTING, LinkPurpose, LinkSigner
-from rookery.server.people.users import User, Users
 
 AT_ONCE = 20
 BACK_OFF = (10, 30, 60, 300, 900, 1800)

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from rookery.core.model.notifications import FOR_APPROVERS, Notification, NotificationKind
 from rookery.server.db.pool import clean
 from rookery.server.db.table import Table
-from rookery.server.farm.rules.notifications import FOR_APPROVERS, Notification, NotificationKind
-from rookery.server.people.users import APPROVERS
+from rookery.server.identity.users import APPROVERS
 
 
 class ChannelForm(enum.StrEnum):

@@ -14,10 +14,12 @@ import asyncio
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+from rookery.core.model.notifications import FOR_APPROVERS
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.target import pass_test_point
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.rules.notifications import FOR_APPROVERS
+from rookery.server.identity.links import LinkPurpose
+from rookery.server.identity.users import User, Users, is_approver
 from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.mail import (
     MailRefused,
@@ -36,8 +38,6 @@ from rookery.server.notify.outbox import (
 )
 from rookery.server.notify.webhooks import WebhookRefused, Webhooks
 from rookery.server.notify.wording import make_subject, make_text
-from rookery.server.people.links import LinkPurpose
-from rookery.server.people.users import User, Users, is_approver
 
 SEND_SECONDS = 3.0
 SPREAD_AT_ONCE = 200

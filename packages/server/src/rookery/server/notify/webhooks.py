@@ -19,7 +19,7 @@ from rookery.core.clock import Clock
 from rookery.core.errors import Complaint
 from rookery.core.http_client import HttpClient
 from rookery.core.http_failures import CallFailed
-from rookery.server.farm.rules.notifications import Notification
+from rookery.core.model.notifications import Notification
 from rookery.server.notify.outbox import ChannelForm, NotificationChannel
 from rookery.server.notify.wording import describe_notification, link_to
 from rookery.server.sources.commits import HostNotFound, SourceError

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from rookery.server.farm.rules.notifications import Notification, NotificationKind
+from rookery.core.model.notifications import Notification, NotificationKind
 from rookery.server.notify.mail import to_line
 
 KIND_WORDS: Mapping[NotificationKind, str] = {

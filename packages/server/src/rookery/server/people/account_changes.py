@@ -8,10 +8,10 @@ from msgspec import UNSET
 from rookery.core.model.engine import Catalogue
 from rookery.core.protocol.people import MeChange
 from rookery.server.http.session import Session, SessionCheck
-from rookery.server.people.bearers import Bearers, Caller
+from rookery.server.identity.bearers import Bearers, Caller
+from rookery.server.identity.users import Token, User
+from rookery.server.identity.worker_credentials import WorkerCredentials
 from rookery.server.people.profiles import Profiles
-from rookery.server.people.users import Token, User
-from rookery.server.people.worker_credentials import WorkerCredentials
 
 
 class AccountChanges:

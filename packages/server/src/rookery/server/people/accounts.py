@@ -13,9 +13,9 @@ from rookery.core.clock import Clock
 from rookery.core.model.events import LINK_MADE, SYSTEM, Action, about_user
 from rookery.core.model.machine import MACHINE_LIMIT
 from rookery.core.protocol.people import UserChange
-from rookery.server.people.links import LinkRefused
-from rookery.server.people.passwords import Passwords
-from rookery.server.people.users import (
+from rookery.server.identity.links import LinkRefused
+from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.users import (
     APPROVERS,
     AccountConflict,
     Audit,

@@ -4,13 +4,14 @@ names: profile, account, worker. The same use cases as for the forms here do the
 from msgspec import UNSET, UnsetType
 from starlette.responses import Response
 
+from rookery.core.model.actor import Actor
 from rookery.core.protocol.people import MeChange
 from rookery.server.boundary.domains import Domain
 from rookery.server.farm.fleet import Fleet
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form
 from rookery.server.http.session import Session
+from rookery.server.identity.users import User
 from rookery.server.machines.machine.page import set_block
 from rookery.server.people.list.page import AccountCommands
 from rookery.server.people.profile.page import (
@@ -19,7 +20,6 @@ from rookery.server.people.profile.page import (
     LONGEST_PASSWORD,
     ProfilePage,
 )
-from rookery.server.people.users import User
 
 ENGINE = "Stockfish"
 """The engine that `tests_repo` belongs to."""

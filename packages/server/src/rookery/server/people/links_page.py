@@ -13,14 +13,14 @@ from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form, RequestInfo
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
+from rookery.server.identity.links import LinkPurpose
+from rookery.server.identity.login import PasswordResets, Throttled
+from rookery.server.identity.users import User
 from rookery.server.notify.channels import LinkedUsers
 from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.outbox import Channels
 from rookery.server.people.account_changes import AccountChanges
 from rookery.server.people.accounts import Accounts
-from rookery.server.people.links import LinkPurpose
-from rookery.server.people.login import PasswordResets, Throttled
-from rookery.server.people.users import User
 
 LONGEST_TEXT = 300
 LONGEST_PASSWORD = 1024

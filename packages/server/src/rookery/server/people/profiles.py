@@ -16,18 +16,9 @@ from rookery.core.model.events import Action, about_user
 from rookery.core.protocol.codec import BadField
 from rookery.core.protocol.people import MeChange
 from rookery.server.farm.repositories import parse_repository
-from rookery.server.people.accounts import Accounts
-from rookery.server.people.bearers import Caller
-from rookery.server.people.login import (
-    BAD_EMAIL,
-    EMAIL,
-    HOUR,
-    NAME_TAKEN,
-    Frequency,
-    LoginAttempts,
-    Throttle,
-)
-from rookery.server.people.users import (
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.login import HOUR, Frequency, LoginAttempts, Throttle
+from rookery.server.identity.users import (
     ORDINARY,
     AccountConflict,
     AccountRefused,
@@ -39,6 +30,8 @@ from rookery.server.people.users import (
     UnknownUser,
     User,
 )
+from rookery.server.people.accounts import Accounts
+from rookery.server.people.sign_up import BAD_EMAIL, EMAIL, NAME_TAKEN
 
 NEW_ADDRESSES = Frequency(5, HOUR)
 LINK_MAILS = Frequency(5, HOUR)

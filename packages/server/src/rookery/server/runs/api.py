@@ -27,7 +27,7 @@ from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import THREAD, Endpoints, Work
 from rookery.server.http.query_values import Paging, Query
 from rookery.server.http.signatures import Parts
-from rookery.server.people.bearers import Caller, actor_of, name_of_caller
+from rookery.server.identity.bearers import Caller, actor_of, name_of_caller
 from rookery.server.runs.documents import fixed_elo, live_elo_of
 
 api = Endpoints("/api/v1")

@@ -10,7 +10,7 @@ from rookery.server.engines.privacy import Privacy
 from rookery.server.farm.commits import StateLost
 from rookery.server.farm.primary import Rebuilding
 from rookery.server.farm.views import FleetViews
-from rookery.server.people.users import Users
+from rookery.server.identity.users import Users
 
 REMEMBERED_SECONDS = 3.0
 

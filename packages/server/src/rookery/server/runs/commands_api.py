@@ -13,8 +13,8 @@ from rookery.server.engines.engines import Engines
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
-from rookery.server.people.bearers import Caller
-from rookery.server.people.users import Scope
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.users import Scope
 from rookery.server.runs.api import make_summary
 from rookery.server.runs.submissions import Submissions, make_preview
 

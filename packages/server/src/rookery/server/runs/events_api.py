@@ -37,8 +37,8 @@ from rookery.server.http.faults import NotFound, Unauthorized
 from rookery.server.http.query_values import LARGEST, Query
 from rookery.server.http.scope import header, request_info_of, session_of
 from rookery.server.http.session import SessionCheck
-from rookery.server.people.bearers import Bearers, Caller, name_of_caller
-from rookery.server.people.users import Scope
+from rookery.server.identity.bearers import Bearers, Caller, name_of_caller
+from rookery.server.identity.users import Scope
 from rookery.server.runs.api import make_details
 
 # Runs as server-sent events, each encoded once for all readers.

@@ -31,7 +31,7 @@ from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.http.faults import NotFound
 from rookery.server.http.turns import SearchPlaces
-from rookery.server.people.bearers import Caller, actor_of
+from rookery.server.identity.bearers import Caller, actor_of
 from rookery.server.runs.documents import elo_of_query, live_elo_of, run_document, task_document
 from rookery.server.sources.github import SourceAccess
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rookery.core.model.actor import Actor
 from rookery.core.protocol.v1 import CreatedRun, NetEntry
 from rookery.server.boundary.domains import Domain
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.uploaders import GivenFiles
 from rookery.server.http.error_table import REFUSALS, text_of
@@ -23,7 +23,7 @@ from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import UPLOAD_PATH, Form
 from rookery.server.http.session import Session
-from rookery.server.people.bearers import Bearers
+from rookery.server.identity.bearers import Bearers
 from rookery.server.runs.run.commands import COMMANDS, RunButtons
 from rookery.server.runs.submit.inputs import INPUTS
 from rookery.server.runs.submit.page import NewTest, find_submitter, lead_to_login, new_test

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.server.engines.engines import Engines
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.review import NO_FACTS, Hint, review_submission
 from rookery.server.http.signatures import Parts
 from rookery.server.sources.reviews import Reviews

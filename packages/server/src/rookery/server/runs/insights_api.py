@@ -27,7 +27,7 @@ from rookery.server.files.games import GameStore, IndexedGame
 from rookery.server.http.endpoint import LOOP, LOOP_CPU, THREAD, Endpoints, Work
 from rookery.server.http.faults import NotFound
 from rookery.server.http.query_values import Paging
-from rookery.server.people.bearers import Caller, name_of_caller
+from rookery.server.identity.bearers import Caller, name_of_caller
 from rookery.server.runs.tasks_api import make_game_entry, make_task_entry
 
 MOST_WORKERS = 5_000

@@ -35,8 +35,8 @@ from rookery.server.files.access import FileAccess
 from rookery.server.files.books import BookStore
 from rookery.server.files.engine_files import NetStore, ProgramStore
 from rookery.server.http.signatures import Parts
-from rookery.server.people.bearers import Caller
-from rookery.server.people.users import User
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.users import User
 from rookery.server.settings import Settings
 from rookery.server.sources.commits import Archives, Commits
 from rookery.server.sources.submission_checks import (

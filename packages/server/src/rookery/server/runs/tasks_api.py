@@ -25,8 +25,8 @@ from rookery.server.http.endpoint import LOOP, TEXT, THREAD, Endpoints, Work
 from rookery.server.http.faults import NotFound
 from rookery.server.http.query_values import Paging
 from rookery.server.http.signatures import Parts
-from rookery.server.people.bearers import Caller, name_of_caller
-from rookery.server.people.users import Scope
+from rookery.server.identity.bearers import Caller, name_of_caller
+from rookery.server.identity.users import Scope
 
 MOST_APART = 1_000
 """How many tasks with separately kept results a list of a run considers, the latest ones."""

@@ -8,8 +8,8 @@ from rookery.core.protocol import v1
 from rookery.server.app.site import Site
 from rookery.server.http.endpoint import LOOP, THREAD, UNSEEN, Endpoints
 from rookery.server.http.faults import Forbidden
-from rookery.server.people.bearers import Caller
-from rookery.server.people.users import Scope
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.users import Scope
 
 api = Endpoints("/api/v1")
 itself = Endpoints(documented=False)

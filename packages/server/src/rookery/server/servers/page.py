@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from starlette.responses import Response
 
+from rookery.core.model.actor import Actor
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain
 from rookery.server.farm.commits import StateLost
 from rookery.server.farm.primary import Rebuilding
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.bodies import ADDRESS_DIVISOR, LARGE_AT_ONCE
 from rookery.server.http.faults import Forbidden
 from rookery.server.http.pages.formatting import DAY, HOUR
@@ -19,16 +19,16 @@ from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form
 from rookery.server.http.session import Session
 from rookery.server.http.turns import SEARCHES_AT_ONCE
-from rookery.server.people.login import (
+from rookery.server.identity.login import (
     LOGINS_PER_NAME,
     PASSWORDS_PER_ADDRESS,
     PASSWORDS_PER_NAME,
     RESETS_PER_ADDRESS,
     RESETS_PER_NAME,
-    SIGN_UPS_PER_ADDRESS,
     Frequency,
 )
 from rookery.server.people.profiles import LINK_MAILS, NEW_ADDRESSES, TRIALS
+from rookery.server.people.sign_up import SIGN_UPS_PER_ADDRESS
 from rookery.server.servers.instances import NoStepDown, StepDown, check_step_down
 from rookery.server.servers.probes import take_snapshot
 from rookery.server.settings import Settings

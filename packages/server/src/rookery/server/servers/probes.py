@@ -17,7 +17,7 @@ from rookery.server.http.callers import find_caller
 from rookery.server.http.endpoint import LOOP, THREAD, UNSEEN, Answer, Endpoints
 from rookery.server.http.error_table import REFUSALS
 from rookery.server.http.scope import RequestInfo, header
-from rookery.server.people.users import Scope
+from rookery.server.identity.users import Scope
 from rookery.server.servers.farm_metrics import FarmCollector
 from rookery.server.servers.metrics import MetricsSnapshot, render_metrics
 

@@ -2,8 +2,8 @@
 
 from rookery.core.protocol import people, v1
 from rookery.server.http.endpoint import LOOP, Endpoints
-from rookery.server.people.bearers import Caller
-from rookery.server.people.users import Scope
+from rookery.server.identity.bearers import Caller
+from rookery.server.identity.users import Scope
 from rookery.server.teams.teams import Teams
 
 LEADERS = (Scope.SUBMIT, Scope.APPROVE)

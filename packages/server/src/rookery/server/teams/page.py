@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from rookery.core.model.actor import Actor
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import NotFound
 from rookery.server.http.pages.page import redirect_to

@@ -11,12 +11,12 @@ from datetime import datetime
 
 from rookery.core.clock import Clock
 from rookery.core.errors import NotAllowed, NotThere
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import Action, about_team
 from rookery.core.model.run import RunFault
 from rookery.core.protocol.people import Team
 from rookery.server.db.table import Table, Transaction
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.people.users import Audit, UnknownUser, Users
+from rookery.server.identity.users import Audit, UnknownUser, Users
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{1,49}", re.ASCII)
 NOBODY: frozenset[str] = frozenset()

@@ -35,8 +35,8 @@ from rookery.server.http.scope import (
     method_of,
     request_info_of,
 )
-from rookery.server.people.login import LoginRefused, Throttled
-from rookery.server.people.worker_credentials import VerifiedUser
+from rookery.server.identity.login import LoginRefused, Throttled
+from rookery.server.identity.worker_credentials import VerifiedUser
 from rookery.server.worker_api.incoming import (
     MachineCache,
     VerifiedCaller,

@@ -46,9 +46,9 @@ from rookery.server.farm.rules.answers import (
 )
 from rookery.server.http.bodies import cancel_on_leave
 from rookery.server.http.waiting import left_to_wait
-from rookery.server.people.login import LoginRefused
-from rookery.server.people.worker_credentials import VerifiedUser
-from rookery.server.people.worker_tokens import is_worker_token
+from rookery.server.identity.login import LoginRefused
+from rookery.server.identity.worker_credentials import VerifiedUser
+from rookery.server.identity.worker_tokens import is_worker_token
 from rookery.server.worker_api import incoming, outgoing
 from rookery.server.worker_api.call import (
     ArrivedCall,

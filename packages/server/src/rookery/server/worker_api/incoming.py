@@ -14,8 +14,8 @@ from rookery.core.protocol import worker_requests
 from rookery.core.stats.spsa import TuneBatch
 from rookery.server.http.forwarding import COUNTRY
 from rookery.server.http.scope import header_values, request_info_of
-from rookery.server.people.users import User
-from rookery.server.people.worker_credentials import VerifiedUser
+from rookery.server.identity.users import User
+from rookery.server.identity.worker_credentials import VerifiedUser
 
 # The caller: a verified user on a machine, at an address.
 

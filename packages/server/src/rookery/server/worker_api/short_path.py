@@ -67,7 +67,7 @@ from rookery.server.http.scope import (
     set_route,
 )
 from rookery.server.http.whole_requests import WholeRequest
-from rookery.server.people.login import LoginRefused
+from rookery.server.identity.login import LoginRefused
 from rookery.server.worker_api.call import (
     ArrivedCall,
     KnownCall,

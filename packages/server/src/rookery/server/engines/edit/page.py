@@ -14,6 +14,7 @@ from starlette.responses import Response
 
 from rookery.core.books import DEMO
 from rookery.core.boundary.errors import GateFull
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import EngineRecord
 from rookery.core.protocol.checks import list_faults
 from rookery.core.protocol.codec import WireFault
@@ -31,7 +32,6 @@ from rookery.server.engines.edit.form import (
 )
 from rookery.server.engines.engines import Engines
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import Forbidden
 from rookery.server.http.form import ShownForm, Texts
@@ -40,7 +40,7 @@ from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
-from rookery.server.people.bearers import Bearers
+from rookery.server.identity.bearers import Bearers
 from rookery.server.runs.submissions import Submissions
 from rookery.server.teams.teams import Teams
 

@@ -11,6 +11,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.engine import EngineRecord, PresetRecord
 from rookery.core.model.kinds import CHOSEN
 from rookery.core.model.presets import list_presets, read_value
@@ -27,7 +28,6 @@ from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.kinds import FORM_PAGES
 from rookery.server.farm.show.run_paces import NO_PACES, load_paces
 from rookery.server.http.form import NUMBER, TICK, WHOLE, InputKind

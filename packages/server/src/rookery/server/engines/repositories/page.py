@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.protocol.codec import BadField
 from rookery.server.boundary.domains import Domain
 from rookery.server.engines.grants import ALWAYS_GRANTED, EVERYBODY, LONGEST, GrantedRepositories
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.faults import Forbidden
 from rookery.server.http.pages.page import redirect_to, tell_outcome
 from rookery.server.http.pages.pages import Page, Pages

@@ -25,6 +25,7 @@ from datetime import datetime, timedelta
 from msgspec import UNSET
 from msgspec.structs import replace as with_fields
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import Action, Event, about_run
 from rookery.core.model.plan import Modification, Plan
 from rookery.core.model.run import (
@@ -102,14 +103,6 @@ MOVES: dict[Transition, dict[Stage, tuple[Stage, ...]]] = {
         Stage.DELETED: _OPEN,
     },
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Actor:
-    """The user who asks for a change."""
-
-    name: str
-    approver: bool = False
 
 
 @dataclass(frozen=True, slots=True)

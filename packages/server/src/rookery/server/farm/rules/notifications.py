@@ -1,41 +1,11 @@
 """Decides which events people are notified of outside of the pages, and in which words."""
 
-import enum
-from datetime import datetime
-
-from msgspec import Struct
 from msgspec.structs import replace
 
 from rookery.core.model.events import Action, Event, is_by_worker
+from rookery.core.model.notifications import Notification, NotificationKind
 from rookery.core.model.run import Run
 from rookery.server.farm.rules.lifecycle import APPROVAL_WITHDRAWN, OPEN_AGAIN
-
-
-class NotificationKind(enum.StrEnum):
-    """The kinds of notifications."""
-
-    FINISHED = "run_finished"
-    FAILED = "run_failed"
-    APPROVAL = "approval_needed"
-    ACCOUNT = "account_waiting"
-
-
-FOR_APPROVERS = frozenset({NotificationKind.APPROVAL, NotificationKind.ACCOUNT})
-"""Notifications for approvers; all others are for followers of the run."""
-
-
-class Notification(Struct, frozen=True, kw_only=True):
-    """A notification as stored in the outbox. `actor` is the person who caused it and need not be
-    notified; empty if nobody did. `subject` is the account that it is about."""
-
-    at: datetime
-    kind: NotificationKind
-    actor: str = ""
-    run: str = ""
-    title: str = ""
-    message: str = ""
-    subject: str = ""
-
 
 _ENDS = frozenset({Action.FINISHED_RUN, Action.STOP_RUN})
 _MAY_WAIT = frozenset({Action.NEW_RUN, Action.REOPEN_RUN, Action.APPROVE_RUN})
@@ -108,8 +78,3 @@ def tell_state(run: Run) -> Notification | None:
     if run.status.approved:
         return None
     return _describe(run, NotificationKind.APPROVAL, run.plan.owner, run.plan.info)
-
-
-def account_waits(name: str, at: datetime) -> Notification:
-    """Return the notification that somebody has asked for an account."""
-    return Notification(at=at, kind=NotificationKind.ACCOUNT, subject=name, title=name)

@@ -13,13 +13,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import SYSTEM, Action, Event, about_run, about_task
 from rookery.core.model.machine import Machine
 from rookery.core.model.run import DecidedBy, Run
 from rookery.core.model.task import NOTHING, Players, Task, TaskKey
 from rookery.server.farm.rules import lifecycle, purge
 from rookery.server.farm.rules.answers import Changes, Closing
-from rookery.server.farm.rules.lifecycle import Actor, TransitionResult, require_owner
+from rookery.server.farm.rules.lifecycle import TransitionResult, require_owner
 from rookery.server.farm.rules.machines import MachineTable
 from rookery.server.farm.rules.observations import Failures, GamePaces, LastSeen
 from rookery.server.farm.rules.purge import Purged, Purging

@@ -16,11 +16,11 @@ from starlette.responses import Response
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.server.db.fence import is_outage
 from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.events import Bus, Wanted
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.views import UnknownRun
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.faults import NotFound

@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.core.boundary.offload import Threads
+from rookery.core.model.actor import Actor
 from rookery.server.engines.privacy import Privacy, name_of
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.access import RepeatedUpload
 from rookery.server.files.blobs import UnknownBlob
 from rookery.server.files.books import BookStore, StoredBook, find_visible_book, list_visible_books

@@ -3,8 +3,8 @@
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rookery.core.model.actor import Actor
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.uploaders import GivenFiles
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import BadRequest

@@ -9,9 +9,10 @@ from typing import TypeVar
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.server.app.site import Site
-from rookery.server.farm.rules.lifecycle import Actor, is_young, may_go_on
+from rookery.server.farm.rules.lifecycle import is_young, may_go_on
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.fragments import RenderedPart, make_part
@@ -19,7 +20,7 @@ from rookery.server.http.packing import pack, takes_gzip
 from rookery.server.http.rendering import Frame, Templates, frame_of, theme_in
 from rookery.server.http.scope import session_of
 from rookery.server.http.session import Session
-from rookery.server.people.users import User, is_approver
+from rookery.server.identity.users import User, is_approver
 from rookery.server.runs.approvals import NONE_WAITING
 
 M = TypeVar("M")

@@ -30,9 +30,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from rookery.core.model.actor import Actor
 from rookery.core.protocol.codec import ORDINARY_BYTES
 from rookery.server.boundary.domains import Domain, runs
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.endpoint import mark_features
 from rookery.server.http.pages.page import (
     account_of,
@@ -43,7 +43,7 @@ from rookery.server.http.pages.page import (
     viewer_of,
 )
 from rookery.server.http.signatures import Call, Features, Signature
-from rookery.server.people.users import User
+from rookery.server.identity.users import User
 
 F = TypeVar("F", bound=Callable[..., Awaitable[object]])
 PageFunction = Callable[[Request], Awaitable[Response]]

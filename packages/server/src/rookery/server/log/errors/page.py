@@ -8,11 +8,11 @@ from datetime import timedelta
 from starlette.datastructures import QueryParams
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import Action
 from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.read_values import FailureGroup, FailureQuery
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.files.games import GameStore
 from rookery.server.files.worker_logs import LogStore
 from rookery.server.http.faults import SearchTooSlow

@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import Action, Event
 from rookery.core.protocol.actions import All, Compare, Either, Expression, Mentions, Older, Order
 from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.live import LivePages
 from rookery.server.files.worker_logs import LogStore, StoredLog
 from rookery.server.http.faults import SearchTooSlow

@@ -8,16 +8,16 @@ from starlette.responses import Response
 
 from rookery.core.clock import Clock
 from rookery.core.http_places import is_loopback
+from rookery.core.model.actor import Actor
 from rookery.server.boundary.domains import Domain
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.answers import address_of
 from rookery.server.http.endpoint import UNSEEN
 from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.session import Session
+from rookery.server.identity.users import Scope
 from rookery.server.machines.wheel import Wheel
 from rookery.server.people.accounts import Accounts
-from rookery.server.people.users import Scope
 
 HERE = "/machines/add"
 NOTE = "created on the page Add a machine"

@@ -12,10 +12,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.server.engines.privacy import Privacy, may_see_machine_details, name_of
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.live import answer_live_list
 from rookery.server.farm.views import FleetViews
 from rookery.server.http.pages.filters import read_search, read_text, read_word

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from starlette.responses import Response
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.events import BY_WORKERS
 from rookery.core.model.machine import SHORT_NAME, Machine
 from rookery.core.model.run import Run
@@ -16,7 +17,6 @@ from rookery.server.farm.commands import LONGEST_BLOCK_MESSAGE
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import MachineBlock
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.views import KnownMachine, UnknownMachine
 from rookery.server.files.games import GameStore
 from rookery.server.files.worker_logs import LogStore

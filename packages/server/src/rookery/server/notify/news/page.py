@@ -14,14 +14,15 @@ from datetime import timedelta
 import msgspec
 from starlette.requests import Request
 
+from rookery.core.model.actor import Actor
+from rookery.core.model.notifications import Notification, account_waits
 from rookery.core.model.run import DisplayState, Run
 from rookery.core.protocol.user_queries import parse_integer
 from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain
 from rookery.server.engines.privacy import name_of
 from rookery.server.farm.events import EVERY_RUN
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.farm.rules.notifications import Notification, account_waits, tell_state
+from rookery.server.farm.rules.notifications import tell_state
 from rookery.server.http.bodies import encode_event
 from rookery.server.http.pages.page import viewer_of
 from rookery.server.http.pages.pages import Pages

@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from rookery.core.clock import Clock
 from rookery.core.errors import Complaint
+from rookery.core.model.actor import Actor
 from rookery.core.model.task import Task
 from rookery.core.protocol.people import UserChange
 from rookery.server.boundary.domains import Domain
@@ -20,7 +21,6 @@ from rookery.server.engines.privacy import Privacy
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.run_paces import NO_PACES, load_paces
 from rookery.server.farm.statistics_rows import Contributor, Period, Statistics
 from rookery.server.farm.visible_runs import VisibleRuns
@@ -44,10 +44,8 @@ from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form, is_local, session_of
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
-from rookery.server.people.account_changes import AccountChanges
-from rookery.server.people.accounts import Accounts
-from rookery.server.people.links import LinkPurpose, LinkSigner
-from rookery.server.people.users import (
+from rookery.server.identity.links import LinkPurpose, LinkSigner
+from rookery.server.identity.users import (
     APPROVERS,
     UnknownUser,
     User,
@@ -57,6 +55,8 @@ from rookery.server.people.users import (
     find_account,
     is_approver,
 )
+from rookery.server.people.account_changes import AccountChanges
+from rookery.server.people.accounts import Accounts
 
 HERE = "/users"
 PAGE_ROWS = 50

@@ -14,10 +14,10 @@ from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form, RequestInfo
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
+from rookery.server.identity.login import Throttled
+from rookery.server.identity.users import NotPermitted, User, is_approver
 from rookery.server.notify.link_mail import LinkMails
 from rookery.server.people.account_changes import AccountChanges
-from rookery.server.people.login import Throttled
-from rookery.server.people.users import NotPermitted, User, is_approver
 from rookery.server.settings import Settings
 from rookery.server.teams.teams import Teams
 

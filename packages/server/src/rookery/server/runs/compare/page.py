@@ -10,6 +10,7 @@ from msgspec import Struct
 from starlette.datastructures import QueryParams
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.core.stats.numbers import Z95, StatisticsFault, cdf
 from rookery.core.stats.sprt import EloModel, Sprt
@@ -17,7 +18,6 @@ from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.kinds.kind_page import WIDEST
 from rookery.server.farm.show.run_parts import SCALES
 from rookery.server.farm.views import FleetViews

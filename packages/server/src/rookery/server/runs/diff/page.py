@@ -7,10 +7,10 @@ from datetime import datetime
 
 from rookery.core.boundary.errors import GateFull
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.server.engines.grants import GrantedRepositories
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.run_description import find_diff_address
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.pages.pages import Page, Pages

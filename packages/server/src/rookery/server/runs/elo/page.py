@@ -7,12 +7,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.core.stats.sprt import Sprt
 from rookery.server.boundary.domains import Domain
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.charts import Chart
 from rookery.server.farm.show.dials import Dial, draw_dial
 from rookery.server.farm.show.live import LivePages

@@ -10,12 +10,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import DisplayState, Run
 from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.read_values import FinishedRunsQuery, may_begin_commit
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.live import LivePages
 from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
 from rookery.server.farm.views import UnknownRun

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.core.protocol.games import Game, GameMove, GameText, parse_game_text, read_score
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.blobs import UnknownBlob
 from rookery.server.files.games import LONG_GAMES_SECONDS, GameStore, IndexedGame, StoredGame

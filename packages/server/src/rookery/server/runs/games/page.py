@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from starlette.datastructures import QueryParams
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.core.protocol.games import Ending, Outcome
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.game_insights import LENGTH_STEP, GameInsightsReader
 from rookery.server.files.games import LONG_GAMES_SECONDS, GameStore, GameSum

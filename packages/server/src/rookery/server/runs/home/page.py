@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import DisplayState, Run
 from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.commits import StateLost
@@ -17,7 +18,6 @@ from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.primary import Rebuilding
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.live import LivePages
 from rookery.server.farm.show.run_paces import load_paces
 from rookery.server.http.answers import address_of
@@ -34,7 +34,7 @@ from rookery.server.http.rendering import theme_in
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
 from rookery.server.http.steps import Readiness
-from rookery.server.people.login import SignUp
+from rookery.server.people.sign_up import SignUp
 from rookery.server.runs.hints import HintReader
 from rookery.server.runs.home.view import (
     HERE,

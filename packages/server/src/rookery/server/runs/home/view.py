@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import DisplayState, Run
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.review import UNREAD, Hint, Severity
 from rookery.server.farm.show.run_paces import NO_PACES, RunPaces
 from rookery.server.farm.show.run_row import RunRow, make_run_row

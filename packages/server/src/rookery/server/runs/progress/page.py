@@ -4,8 +4,8 @@ Elo point. A job computes it, and the page reads the result."""
 from collections.abc import Iterator, Mapping
 from functools import partial
 
+from rookery.core.model.actor import Actor
 from rookery.server.engines.privacy import Privacy, name_of
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.progress import EngineProgress
 from rookery.server.farm.show.run_description import GITHUB
 from rookery.server.http.faults import NotFound

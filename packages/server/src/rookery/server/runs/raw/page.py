@@ -7,6 +7,7 @@ from math import log10, sqrt
 from starlette.responses import Response
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.core.model.task import Results
 from rookery.core.stats.elo import estimate_elo, live_elo, score_bounds
@@ -20,7 +21,6 @@ from rookery.core.stats.likelihood import (
 from rookery.core.stats.numbers import NELO_PER_SIGMA, Z95, elo_of, moments, regularised
 from rookery.core.stats.sprt import Sprt
 from rookery.server.boundary.domains import Domain
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages

@@ -6,9 +6,10 @@ Its fields have fishtest's names, so that fishtest's scripts and the page here p
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.plan import Modification
 from rookery.core.model.run import Run
-from rookery.server.farm.rules.lifecycle import GAMES_STEP, MOST_GAMES, Actor
+from rookery.server.farm.rules.lifecycle import GAMES_STEP, MOST_GAMES
 from rookery.server.farm.submission import LEAST_THROUGHPUT, MOST_PRIORITY, MOST_THROUGHPUT
 from rookery.server.http.faults import BadRequest
 from rookery.server.http.form import (

@@ -6,11 +6,11 @@ from datetime import datetime
 
 from starlette.responses import Response
 
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import BadGameCount, GamesCannotChange, Run
 from rookery.core.protocol.codec import WireFault
 from rookery.server.engines.engines import Engines
 from rookery.server.farm.fleet import Fleet
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import NotFound
 from rookery.server.http.pages.page import list_rights, redirect_to

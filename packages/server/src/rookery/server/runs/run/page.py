@@ -8,6 +8,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.presets import find_preset
 from rookery.core.model.run import Run
 from rookery.core.protocol.actions import Compare, Order
@@ -16,7 +17,6 @@ from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.show.live import LivePages
 from rookery.server.farm.show.run_tables import address_task
 from rookery.server.farm.show.run_texts import LONG_PRESET, list_next_steps

@@ -34,7 +34,7 @@ from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import NEW_TEST_PATH, Form, RequestInfo, query_of
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
-from rookery.server.people.bearers import Bearers, Caller
+from rookery.server.identity.bearers import Bearers, Caller
 from rookery.server.runs.submissions import Submissions
 from rookery.server.runs.submit.form import (
     KEPT_BY_ENGINES,

@@ -8,6 +8,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import Response
 
 from rookery.core.clock import Clock
+from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.core.protocol.v1_insights import ResidualEntry
@@ -15,7 +16,6 @@ from rookery.core.stats.residuals import Colour, WorkerTest
 from rookery.server.boundary.domains import Domain
 from rookery.server.farm.read_values import DIFFERING, TASK_STATES, TaskOrder, TaskQuery
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.rules.lifecycle import Actor
 from rookery.server.farm.rules.purge import BadTask
 from rookery.server.farm.show.run_tables import TASKS_PER_PAGE
 from rookery.server.farm.visible_runs import VisibleRuns

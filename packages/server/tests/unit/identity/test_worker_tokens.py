@@ -6,9 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from rookery.server.people.bearers import Bearers
-from rookery.server.people.users import Scope, TokenWithSecret, User, mint
-from rookery.server.people.worker_tokens import WorkerTokens
+from rookery.server.identity.bearers import Bearers
+from rookery.server.identity.users import Scope, TokenWithSecret, User, mint
+from rookery.server.identity.worker_tokens import WorkerTokens
 from tests.fakes import HandClock
 from tests.people import OLGA
 from tests.twins.people import MemoryTokens, MemoryUsers

@@ -14,7 +14,7 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.core.errors import message_in_docstring
 from rookery.server.caches import ExpiringCache, SharedWork
-from rookery.server.people.users import AccountRefused, Malformed
+from rookery.server.identity.users import AccountRefused, Malformed
 
 # Which passwords are allowed.
 #

@@ -7,7 +7,7 @@ import pytest
 
 from rookery.core.boundary.errors import Overloaded
 from rookery.core.boundary.offload import Threads
-from rookery.server.people.passwords import (
+from rookery.server.identity.passwords import (
     JUDGED_CHARACTERS,
     LONGEST_PASSWORD,
     MOST_PARTS,
@@ -17,7 +17,7 @@ from rookery.server.people.passwords import (
     check_password,
     plain_score,
 )
-from rookery.server.people.users import Malformed
+from rookery.server.identity.users import Malformed
 from tests.fakes import HandClock
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ import pytest
 
 from rookery.core.boundary.errors import Overloaded
 from rookery.core.boundary.offload import Threads
-from rookery.server.people.login import (
+from rookery.server.identity.login import (
     AccountBlocked,
     AccountPending,
     Login,
@@ -16,8 +16,8 @@ from rookery.server.people.login import (
     TooManyLogins,
     WrongCredentials,
 )
-from rookery.server.people.passwords import NOBODYS_HASH, Passwords
-from rookery.server.people.users import User
+from rookery.server.identity.passwords import NOBODYS_HASH, Passwords
+from rookery.server.identity.users import User
 from tests.fakes import HandClock
 from tests.twins.people import MemoryUsers
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from rookery.core.clock import Clock
 from rookery.server.boundary.domains import Domain, runs
-from rookery.server.people.users import WORKER_PREFIX, Token, Tokens, User, digest_of
+from rookery.server.identity.users import WORKER_PREFIX, Token, Tokens, User, digest_of
 
 MOST_TOKENS = 200_000
 ROWS_AT_A_TIME = 500

@@ -6,16 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from rookery.core.model.actor import Actor
 from rookery.server.farm.rules.answers import ComplaintWeight
-from rookery.server.farm.rules.lifecycle import Actor
-from rookery.server.people.bearers import (
-    Bearers,
-    OwnerRefused,
-    TokenRefused,
-    TrustedUsers,
-    TrustRequirements,
-)
-from rookery.server.people.users import APPROVERS, ORDINARY, Scope, TokenWithSecret, User, mint
+from rookery.server.identity.bearers import Bearers, OwnerRefused, TokenRefused
+from rookery.server.identity.users import APPROVERS, ORDINARY, Scope, TokenWithSecret, User, mint
+from rookery.server.people.trust import TrustedUsers, TrustRequirements
 from rookery.server.settings import Settings
 from tests.fakes import HandClock
 from tests.people import BORIS, OLGA, counting, make_ada

@@ -13,10 +13,10 @@ from msgspec import UNSET
 
 from rookery.core.errors import BadInput, Complaint, NotAllowed, NotNow, NotThere
 from rookery.core.model.events import Event
+from rookery.core.model.notifications import account_waits
 from rookery.core.protocol.people import TokenEntry, TokenScope
 from rookery.server.db.pool import clean
 from rookery.server.db.table import Table, clean_columns, columns
-from rookery.server.farm.rules.notifications import account_waits
 
 
 class AccountRefused(BadInput, Complaint):

@@ -8,10 +8,10 @@ from rookery.core.boundary.errors import Overloaded
 from rookery.core.clock import Clock
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.caches import ExpiringCache, SharedWork
-from rookery.server.people.login import LoginAttempts, WrongCredentials, check_active
-from rookery.server.people.passwords import LONGEST_PASSWORD, NOBODYS_HASH, Passwords
-from rookery.server.people.users import WORKER_PREFIX, Token, User, Users
-from rookery.server.people.worker_tokens import WorkerTokens, is_worker_token
+from rookery.server.identity.login import LoginAttempts, WrongCredentials, check_active
+from rookery.server.identity.passwords import LONGEST_PASSWORD, NOBODYS_HASH, Passwords
+from rookery.server.identity.users import WORKER_PREFIX, Token, User, Users
+from rookery.server.identity.worker_tokens import WorkerTokens, is_worker_token
 
 SEAL_BYTES = 16
 WRONG_SECONDS = 30.0

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rookery.server.people.links import LinkPurpose, LinkRefused, LinkSigner
+from rookery.server.identity.links import LinkPurpose, LinkRefused, LinkSigner
 from tests.fakes import HandClock
 from tests.people import OLGA
 

@@ -8,17 +8,17 @@ import pytest
 
 from rookery.core.boundary.errors import Overloaded
 from rookery.core.boundary.offload import Threads
-from rookery.server.people.bearers import BEARER_SECONDS, Bearers
-from rookery.server.people.login import AccountBlocked, Throttled, WrongCredentials
-from rookery.server.people.passwords import Passwords
-from rookery.server.people.users import Scope, TokenWithSecret, User, mint
-from rookery.server.people.worker_credentials import (
+from rookery.server.identity.bearers import BEARER_SECONDS, Bearers
+from rookery.server.identity.login import AccountBlocked, Throttled, WrongCredentials
+from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.users import Scope, TokenWithSecret, User, mint
+from rookery.server.identity.worker_credentials import (
     REREAD_SECONDS,
     REREADS_PER_SPAN,
     VerifiedUser,
     WorkerCredentials,
 )
-from rookery.server.people.worker_tokens import WorkerTokens
+from rookery.server.identity.worker_tokens import WorkerTokens
 from tests.fakes import HandClock
 from tests.people import make_ada
 from tests.twins.people import MemoryTokens, MemoryUsers

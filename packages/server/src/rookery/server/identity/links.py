@@ -16,7 +16,7 @@ import msgspec
 
 from rookery.core.clock import Clock
 from rookery.core.errors import Complaint, NotThere, message_in_docstring
-from rookery.server.people.users import User
+from rookery.server.identity.users import User
 
 LONGEST_LINK = 1000
 

@@ -1,0 +1,1 @@
+"""Who calls: accounts, logins, tokens and passwords; below the endpoints, which ask it."""
