@@ -109,6 +109,7 @@ class Site(LateParts):
         """`database_answers` raises, or takes too long, if the database does not answer."""
         super().__init__()
         self.settings = settings
+        self._process = process
         self.threads = process.threads
         self.clock = process.clock
         self.log = process.log
@@ -230,9 +231,7 @@ class Site(LateParts):
             storage.chats,
             storage.retriever,
             storage.stop_words,
-            threads=self.threads,
-            clock=self.clock,
-            log=self.log,
+            process=self._process,
             bridge=lambda: self.bridge,
         )
         kept = self.settings
@@ -311,8 +310,7 @@ class Site(LateParts):
         self.history_keeping = HistoryKeeping(
             Histories(storage.histories, threads, clock),
             storage.history_reader,
-            clock,
-            self.log,
+            self._process,
             list_records=lambda: tuple(self.engines.catalogue.engines.values()),
             may_open=self._may_open_for_all,
             is_primary=self.is_primary,
@@ -324,7 +322,7 @@ class Site(LateParts):
         return record.repository in self.repositories.list_granted_to(team)
 
     def _make_notifications(self, storage: Storage, key: bytes) -> None:
-        settings, clock, log = self.settings, self.clock, self.log
+        settings, clock = self.settings, self.clock
         self.address = settings.base_url or f"http://{settings.host}:{settings.port}"
         self.channels = storage.channels
         self.subscriptions = storage.subscriptions
@@ -336,9 +334,7 @@ class Site(LateParts):
             self.address,
             storage.link_mails,
             self.users,
-            self.threads,
-            clock,
-            log,
+            self._process,
         )
         self.webhooks = Webhooks(self.address, frozenset(settings.webhook_hosts), clock)
         self.resets = PasswordResets(self.users, clock)

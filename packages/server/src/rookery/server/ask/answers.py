@@ -69,7 +69,7 @@ NAMES: dict[type, str] = {SourceList: "sources", TokenEvent: "token", DoneEvent:
 
 
 def clean_question(text: str) -> str:
-    """The question in one line, without control characters."""
+    """Return the question in one line, without control characters."""
     return " ".join(drop_control_characters(text).split())
 
 
@@ -86,11 +86,12 @@ class AskAnswers:
         self._whole_seconds = site.settings.ask_answer_seconds + READING_SECONDS
 
     def make_asker(self, name: str | None) -> Asker:
-        """The asker of that name; no name stands for a visitor."""
+        """Return the asker of that name; no name stands for a visitor."""
         return Asker(name=name or "", hidden=self._privacy.hidden_in_answers(name or None))
 
     def accept(self, wish: AskQuery, name: str | None, client: str) -> Question:
-        """The question that somebody asks, counted if they have no account. Raises HttpFault."""
+        """Return the question that somebody asks, counted if they have no account. Raise
+        HttpFault."""
         if wish.session_id and not name:
             raise Unauthorized
         text = clean_question(wish.query)
@@ -124,7 +125,7 @@ class AskAnswers:
             raise AskBusy from None
 
     async def answer(self, question: Question, client: str, receive: Receive) -> AskAnswer:
-        """The whole answer. It is given up when the client leaves."""
+        """Return the whole answer. It is given up when the client leaves."""
         answer = AskAnswer()
         with self.enter(client), self._streams.join() as until_told:
             leaving = asyncio.ensure_future(cancel_on_leave(receive, until_told))
@@ -139,11 +140,11 @@ class AskAnswers:
         return answer
 
     def stream(self, question: Question) -> "AnswerStream":
-        """An answer as it is made."""
+        """Return an answer as it is made."""
         return AnswerStream(self, question)
 
     async def follow(self, question: Question) -> AsyncGenerator[AskEvent | None, None]:
-        """The events of an answer. None stands for a heartbeat, when no event has come for a
+        """Yield the events of an answer. None stands for a heartbeat, when no event has come for a
         while."""
         running = self._ask.begin(question)
         queue: Fifo = asyncio.Queue(READ_AHEAD)

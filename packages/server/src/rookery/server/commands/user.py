@@ -266,7 +266,7 @@ async def revoke(
 
 @asynccontextmanager
 async def _repositories(database: DatabaseSettings) -> AsyncIterator[GrantedRepositories]:
-    """The loaded grants. A refusal in the block becomes a BadArgument."""
+    """Yield the loaded grants. A refusal in the block becomes a BadArgument."""
     async with open_database(database) as opened:
         pool, queries, clock = opened.pool, opened.queries, opened.accounts.clock
         audit = Audit(pool, queries)

@@ -23,7 +23,7 @@ WEBHOOKS = frozenset({ChannelForm.JSON, ChannelForm.DISCORD, ChannelForm.SLACK})
 
 
 def list_open_kinds(user: User) -> frozenset[NotificationKind]:
-    """The kinds of notifications that a user may choose."""
+    """Return the kinds of notifications that a user may choose."""
     everything = frozenset(NotificationKind)
     return everything if is_approver(user) else everything - FOR_APPROVERS
 
@@ -40,7 +40,7 @@ class WebhookChecks(Parts):
     async def find_mistakes(
         self, user: User, form: str, address: str, kinds: frozenset[NotificationKind]
     ) -> dict[str, str]:
-        """The mistakes by form field."""
+        """Return the mistakes by form field."""
         if len(await self.channels.of(user.name)) >= MOST_CHANNELS:
             return {"address": TOO_MANY}
         errors: dict[str, str] = {}
@@ -79,6 +79,6 @@ class LinkedUsers(Parts):
     links: LinkSigner
 
     async def find(self, purpose: LinkPurpose, token: str) -> User:
-        """The user of a link. Raises LinkRefused, which says what to do."""
+        """Return the user of a link. Raise LinkRefused, which says what to do."""
         user = await self.users.by_name(self.links.read_name(purpose, token))
         return self.links.check(purpose, token, user)
