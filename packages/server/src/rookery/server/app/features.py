@@ -16,6 +16,7 @@ from rookery.server.engines.privacy import Privacy
 from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.events import Bus
 from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.hosts import MachineRoster
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.statistics import Speeds
 from rookery.server.farm.statistics_rows import Statistics
@@ -42,7 +43,6 @@ from rookery.server.identity.sign_up import SignUp
 from rookery.server.identity.users import Users
 from rookery.server.identity.worker_credentials import WorkerCredentials
 from rookery.server.logs import Log
-from rookery.server.machines.hosts import MachineRoster
 from rookery.server.machines.wheel import Wheel
 from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.outbox import Channels, Outbox, Subscriptions

@@ -30,6 +30,7 @@ from rookery.server.farm.activity import ActivityKeeping
 from rookery.server.farm.events import Bus
 from rookery.server.farm.figures import FarmFigureReader
 from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.hosts import MachineRoster
 from rookery.server.farm.jobs import FleetJobs, Reachability
 from rookery.server.farm.rules.answers import ComplaintWeight
 from rookery.server.farm.rules.eligibility import Policy
@@ -62,7 +63,6 @@ from rookery.server.identity.sign_up import SignUp
 from rookery.server.identity.users import User
 from rookery.server.identity.worker_credentials import WorkerCredentials
 from rookery.server.identity.worker_tokens import WorkerTokens
-from rookery.server.machines.hosts import MachineRoster
 from rookery.server.machines.wheel import Wheel
 from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.mail import MailServer
