@@ -168,7 +168,7 @@ class Roster:
     def select_visible(
         self, runs: Collection[str], user: str | None, *, approver: bool
     ) -> Iterator[ListedHost]:
-        """List the hosts that the viewer may see: machines that play one of these runs, the user's own
+        """List hosts that the viewer may see: machines that play one of these runs, the user's own
         ones, and for approvers those that wait."""
         for listed in self.hosts:
             workers = listed.host.workers
