@@ -214,15 +214,6 @@ def plays_engine(run: Run, engines: Collection[str]) -> bool:
     return any(side.engine in engines for side in run.plan.sides)
 
 
-async def find_run_for(viewer: Actor | None, request: Request) -> Run:
-    """The run in the address. Raises NotFound if this person may not see it.
-
-    Deleted runs are hidden from lists, but not from people who know their id.
-    """
-    run_id = str(request.path_params["run_id"])
-    return await site_of(request).visible_runs.find_part(run_id, viewer)
-
-
 # What a person may do to a run, so that a page offers only that. The rules decide again when a
 # button is pressed; this only avoids refusals.
 
