@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""rookery-asgi against uvicorn (httptools + uvloop) and granian, interleaved, as ratios.
+"""rookery-asgi against uvicorn (httptools + uvloop), granian and hypercorn, interleaved, as ratios.
 
 Usage: python benchmarks/asgi.py [--rounds 4] [--seconds 2] [--only hello,echo,...] [--table]
-                                 [--servers rookery-asgi,mongoose,uvicorn,granian]
+                                 [--servers rookery-asgi,mongoose,uvicorn,granian,hypercorn]
 
 "mongoose" is rookery-asgi with `--core mongoose`. Run it with an interpreter that has rookery-asgi,
 the servers that are asked for, httptools, uvloop, fastapi, websockets and, for mongoose,
@@ -52,6 +52,17 @@ async def app(scope, receive, send):
             await send({"type": "http.response.body", "body": b"x" * 100, "more_body": True})
         await send({"type": "http.response.body"})
         return
+    if path == "/file":
+        name = scope["query_string"].decode()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        if "http.response.pathsend" in scope.get("extensions", {}):
+            await send({"type": "http.response.pathsend", "path": name})
+            return
+        with open(name, "rb") as file:
+            while part := file.read(65536):
+                await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body"})
+        return
     if path == "/download":
         await send({"type": "http.response.start", "status": 200, "headers": []})
         part = b"x" * 65536
@@ -90,7 +101,7 @@ async def async_():
     return {"ok": True}
 """
 # Mongoose takes no body over 3 MB, and thousands of connections cost it each poll.
-UNABLE = {("mongoose", "upload"), ("mongoose", "idle"), ("granian", "idle")}
+UNABLE = {("mongoose", "upload"), ("mongoose", "idle"), ("granian", "idle"), ("hypercorn", "idle")}
 LUA = 'wrk.method="POST"; wrk.headers["content-type"]="application/json"; wrk.body=%r\n'
 
 
@@ -115,6 +126,8 @@ def commands(app: str, port: int) -> dict[str, list[str]]:
                     "uvloop", "--http", "httptools", "--timeout-keep-alive", "600"],
         "granian": [python, "-m", "granian", app, *at, "--interface", "asgi", "--no-access-log",
                     "--loop", "uvloop", *quiet],
+        "hypercorn": [python, "-m", "hypercorn", app, "--bind", f"127.0.0.1:{port}",
+                      "--worker-class", "uvloop", *quiet],
     }  # fmt: skip
 
 
@@ -241,16 +254,20 @@ def wrk(path: str, seconds: int, connections: int = 64, script: Path | None = No
     return run
 
 
-def download(server: Server) -> tuple[float, int]:
+def download(path: str) -> Run:
     """100 MB to a client that reads as fast as it can."""
-    request = b"GET /download HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-    began, buffer, total = time.monotonic(), bytearray(1 << 20), 0
-    with socket.create_connection(("127.0.0.1", server.port)) as sock:
-        sock.sendall(request)
-        while count := sock.recv_into(buffer):
-            total += count
-    assert total > 100 << 20
-    return total / 1e6 / (time.monotonic() - began), 100
+    request = f"GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+    def run(server: Server) -> tuple[float, int]:
+        began, buffer, total = time.monotonic(), bytearray(1 << 20), 0
+        with socket.create_connection(("127.0.0.1", server.port)) as sock:
+            sock.sendall(request.encode())
+            while count := sock.recv_into(buffer):
+                total += count
+        assert total >= 100 << 20
+        return total / 1e6 / (time.monotonic() - began), 100
+
+    return run
 
 
 def upload(server: Server) -> tuple[float, int]:
@@ -358,7 +375,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=2)
     parser.add_argument("--idle", type=int, default=10_000)
     parser.add_argument(
-        "--only", default="hello,echo,many,fastapi,websocket,chunks,download,upload,idle"
+        "--only", default="hello,echo,many,fastapi,websocket,chunks,download,file,upload,idle"
     )
     parser.add_argument("--servers", default="rookery-asgi,uvicorn,granian")
     parser.add_argument("--table", action="store_true")
@@ -370,6 +387,7 @@ def main() -> None:
         (folder / "bare.py").write_text(APP)
         (folder / "fast.py").write_text(FAST)
         payload = json.dumps({"text": "x" * 1000})
+        (folder / "large").write_bytes(bytes(1600 * 65536))
         script = folder / "post.lua"
         script.write_text(LUA % payload)
         runs: dict[str, Run] = {
@@ -378,7 +396,8 @@ def main() -> None:
             "many": wrk("/", given.seconds, connections=1000),
             "websocket": websocket_echo(given.seconds),
             "chunks": wrk("/chunks", given.seconds),
-            "download": repeated(download),
+            "download": repeated(download("/download")),
+            "file": repeated(download(f"/file?{folder / 'large'}")),
             "upload": repeated(upload),
         }
         with servers(folder, "bare:app", names) as running:

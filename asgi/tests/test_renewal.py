@@ -1,6 +1,7 @@
 """Workers that are renewed: at SIGHUP, and when they have served long enough."""
 
 import json
+import os
 import re
 import signal
 import threading
@@ -40,7 +41,7 @@ def test_sighup_renews_all_workers_and_no_client_is_turned_away() -> None:
             while not stop.is_set():
                 answers.append(body_of(ask(served, "/")))
 
-        asking = threading.Thread(target=ask_on)
+        asking = threading.Thread(target=ask_on, daemon=True)
         asking.start()
         served.signal(signal.SIGHUP)
         assert eventually(lambda: served.log.count("takes the place of") == 2)
@@ -86,6 +87,7 @@ def test_sighup_renews_the_certificate_of_workers(tmp_path: Path) -> None:
     cert, key = write_certificate(tmp_path, "one.example")
     tls = ("--ssl-certfile", cert, "--ssl-keyfile", key)
     with serve(APP, "--workers", "2", *tls) as served:
+        assert eventually(lambda: served.log.count("serving on") == 2)
         assert "one.example" in names_of(served)
         Path(cert).write_text("rubbish")
         served.signal(signal.SIGHUP)
@@ -96,6 +98,26 @@ def test_sighup_renews_the_certificate_of_workers(tmp_path: Path) -> None:
         assert eventually(lambda: served.log.count("takes the place of") == 2)
         assert "two.example" in names_of(served)
         assert served.stop() == 0
+
+
+def test_those_that_serve_are_not_given_up_for_one_that_can_not_start(tmp_path: Path) -> None:
+    cert, key = write_certificate(tmp_path, "one.example")
+    tls = ("--ssl-certfile", cert, "--ssl-keyfile", key)
+    with serve(APP, "--workers", "2", *tls) as served:
+        assert eventually(lambda: served.log.count("serving on") == 2)
+        Path(cert).write_text("rubbish")
+        os.kill(worker_of(served), signal.SIGKILL)
+        assert eventually(lambda: "could not start: tried again" in served.log)
+        assert "one.example" in names_of(served)
+        write_certificate(tmp_path, "one.example")
+        assert eventually(lambda: served.log.count("serving on") == 3)
+        assert served.stop() == 0
+
+
+def worker_of(served: Served) -> int:
+    """One of the workers."""
+    children = Path(f"/proc/{served.process.pid}/task/{served.process.pid}/children")
+    return int(children.read_text().split()[0])
 
 
 def test_a_worker_is_renewed_after_its_number_of_requests() -> None:

@@ -202,8 +202,9 @@ def test_without_its_core_the_server_refuses_in_one_sentence() -> None:
 def test_on_other_systems_the_server_says_what_it_lacks(platform: str, why: str) -> None:
     # what those systems lack can't be imported there
     code = (
-        f"import asyncio, sys; sys.platform = {platform!r}; sys.modules['resource'] = None; "
-        "import os, signal; vars(os).pop('sysconf'); vars(os).pop('memfd_create'); "
+        "import argparse, asyncio, logging.config, shutil, sys; "
+        f"sys.platform = {platform!r}; sys.modules['resource'] = None; import os, signal; "
+        "vars(os).pop('sysconf'); vars(os).pop('memfd_create'); "
         "vars(signal).pop('SIGHUP'); sys.modules['rookery_asgi._core'] = None; "
         "from rookery_asgi.cli import main; sys.exit(main(['a:b']))"
     )

@@ -39,6 +39,7 @@ class OpenPages:
     def move_on(self, server: RookeryProcess) -> float:
         """Games are reported, and both pages show them; gives how long the report took."""
         row = f"document.getElementById('run-{self.played.run}')?.textContent"
+        self.home.until(f"{row} !== undefined")
         before = self.home.ask(row)
         taken = self.played.report(server.address, pairs=10)
         self.run.until(f"{GAMES} === {self.played.games}")

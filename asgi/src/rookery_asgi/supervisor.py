@@ -24,9 +24,9 @@ log = logging.getLogger("rookery_asgi")
 
 POLL_SECONDS = 0.1
 RETRY_SECONDS = 5.0
-"""After a renewal that failed; the old worker serves meanwhile."""
+"""After a start that failed while others serve."""
 HOPELESS = frozenset({2, 3})
-"""Exit statuses that trying again won't change."""
+"""Exit statuses that trying again at once won't change."""
 
 
 @dataclass(slots=True)
@@ -35,6 +35,9 @@ class Place:
 
     listeners: Sequence[Listener]
     worker: Worker
+    failed: Worker | None = None
+    """One that could not start, and is tried again after a while."""
+    again_at: float = 0.0
 
 
 class Supervisor:
@@ -113,10 +116,13 @@ class Supervisor:
             self._forget(worker)  # its successor is on the way already
             place.worker, self._coming = self._coming[1], None
             return
-        if status in HOPELESS and not self._options.reload:
-            self._failed = status
-            self._stopping = True
-            return
+        if status in HOPELESS and not self._options.reload and not worker.is_ready():
+            if not self._anyone_serves():
+                self._failed = status
+                self._stopping = True
+                return
+            if self._rests(place):
+                return
         if worker.is_young() or (self._options.reload and status != 0):
             time.sleep(YOUNG_SECONDS)
             if self._options.reload and not self._changed():
@@ -124,6 +130,18 @@ class Supervisor:
         log.error("worker %d ended with status %s: replaced", worker.pid, status)
         self._forget(worker)
         place.worker = self._start(place.listeners)
+
+    def _anyone_serves(self) -> bool:
+        workers = [place.worker for place in self._places]
+        return any(worker.status is None and worker.is_ready() for worker in workers)
+
+    def _rests(self, place: Place) -> bool:
+        """What can't start now may start later: those that serve are not given up for it."""
+        if place.failed is not place.worker:
+            place.failed = place.worker
+            place.again_at = time.monotonic() + RETRY_SECONDS
+            log.error("worker %d could not start: tried again", place.worker.pid)
+        return time.monotonic() < place.again_at
 
     # --- workers that are renewed, one at a time
 
