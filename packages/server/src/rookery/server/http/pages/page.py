@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from rookery.core.model.actor import Actor
-from rookery.core.model.run import Run
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.fragments import RenderedPart, make_part
@@ -204,12 +203,3 @@ async def viewer_of(request: Request) -> Actor | None:
     """The viewer; None for a visitor who is not logged in."""
     user = await account_of(request)
     return None if user is None else Actor(user.name, approver=is_approver(user))
-
-
-async def find_run_for(viewer: Actor | None, request: Request) -> Run:
-    """The run in the address. Raises NotFound if this person may not see it.
-
-    Deleted runs are hidden from lists, but not from people who know their id.
-    """
-    run_id = str(request.path_params["run_id"])
-    return await site_of(request).visible_runs.find_part(run_id, viewer)
