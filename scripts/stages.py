@@ -107,6 +107,8 @@ FIRST = (
 
 # Chains run in parallel, longest first; within a chain, each stage needs the ones before it.
 CHAINS = (
+    *halves("acceptance", 280),
+    (tier("wire", 310),),
     (
         Stage("asgi", 310, ("asgi/scripts/test",), {"PYTHON": sys.executable}),
         # Both Rookery and rookery-asgi in one environment without a lock, for the next stage only.
@@ -116,14 +118,12 @@ CHAINS = (
     (tier("takeovers", 270),),
     *halves("faults", 230),
     *halves("storage", 190),
-    (tier("acceptance", 480),),
-    (tier("wire", 310),),
     (tier("pages", 260),),
     (tier("unit", 110),),
     tuple(alone(package, 30) for package in ALONE),
     (tool("types", 90, "mypy"), tool("imports", 20, "lint-imports", "--no-cache")),
     (tier("outside", 90),),
-    (tool("pythons", 180, "python", "scripts/pythons.py"),),
+    (tool("pythons", 180, "python", "-m", "scripts.pythons"),),
     (
         # Fetches 40 packages once, and again only when their lock changes.
         tool("packages", 90, "python", "scripts/with_llamaindex.py"),

@@ -3,8 +3,8 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -33,13 +33,18 @@ class Server:
     @asynccontextmanager
     async def suspended(self) -> AsyncIterator[None]:
         own = await asyncio.to_thread(processes_of, self.data, ["cwd"])
-        for pid in own:
-            os.kill(pid, signal.SIGSTOP)
+        tell(own, signal.SIGSTOP)
         try:
             yield
         finally:
-            for pid in own:
-                os.kill(pid, signal.SIGCONT)
+            tell(own, signal.SIGCONT)
+
+
+def tell(pids: Iterable[int], number: signal.Signals) -> None:
+    """Sends a signal to those that are still there: a session that was closed may end just now."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 @pytest.fixture(scope="module")
