@@ -2,14 +2,25 @@
 
 import gc
 import os
+import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.detection import may_block_the_loop, pytest_runtest_protocol, violations
+# Pytest leaves the `..` of its pythonpath in the names of all files that are imported from there.
+sys.path[:] = map(os.path.normpath, sys.path)
 
-__all__ = ["may_block_the_loop", "pytest_runtest_protocol", "violations"]
+if find_spec("rookery.server"):
+    from tests.detection import may_block_the_loop, pytest_runtest_protocol, violations
+
+    __all__ = ["may_block_the_loop", "pytest_runtest_protocol", "violations"]
+else:
+    # The tests of a package alone, whose loops the stage `unit` watches (scripts/alone.py).
+    from tests.unwatched import may_block_the_loop
+
+    __all__ = ["may_block_the_loop"]
 
 # The same examples each time, and no deadline: a busy machine draws them slowly.
 settings.register_profile(

@@ -20,8 +20,14 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from rookery.server.boundary import detect
-from rookery.server.boundary.detect import Violation
+from rookery.server.boundary.detect import Allowance, Violation
 
+# Whoever counts lines looks at each import, also at one that a loop waits for.
+COUNTING = tuple(
+    Allowance(call, "slipcover/importer.py", "matches", "in tests alone")
+    for call in ("os.path.abspath", "os.stat", "os.readlink")
+)
+ALLOWED = (*detect.shipped(), *COUNTING)
 RUNS = 3
 LONG = "long callback"
 
@@ -93,7 +99,7 @@ class LazyDetection:
     def _install(self) -> bool:
         if self._report is None or self._installed is not None:
             return False
-        self._installed = detect.install(self._report)
+        self._installed = detect.install(self._report, allowances=ALLOWED)
         return True
 
 

@@ -12,16 +12,13 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from scripts.stages import CHAINS, ON_ROOKERY_ASGI, PATIENCE, Lanes, Outcome, Stage
+from scripts.lanes import PATIENCE, Lanes, Outcome, Stage
+from scripts.stages import CHAINS, ON_ROOKERY_ASGI, tier
 from scripts.together import python
 
 HANGS_SECONDS = 1800
-TIERS = {
-    stage.name: stage
-    for chain in CHAINS
-    for stage in chain
-    if f"tests/{stage.name}" in stage.command
-}
+NAMES = {stage.tier for chain in CHAINS for stage in chain if stage.tier}
+TIERS = {name: tier(name, HANGS_SECONDS) for name in sorted(NAMES)}
 
 
 def carried(tier: Stage, interpreter: Path) -> Stage:

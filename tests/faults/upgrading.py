@@ -21,7 +21,7 @@ from tests.faults.serving import end_servers, made_account, start_server, wait_f
 from tests.fleet.audit import Audit
 from tests.fleet.connections import Connections
 from tests.fleet.fleet import SimulatedFleet
-from tests.places import PROJECT
+from tests.places import IMPORTED, PROJECT
 from tests.rookery_process import COMMAND, LIMIT_SECONDS, SIMULATED, RookeryProcess
 
 OLD = "4eea074f"
@@ -218,6 +218,9 @@ class Upgrading:
 
 
 def environment_of(version: Version) -> dict[str, str]:
+    """What its processes need to find it; those of this code may be forks (tests/forks.py)."""
+    if version.folder == PROJECT:
+        return {"PYTHONPATH": IMPORTED}
     return {"PYTHONPATH": f"{version.imported}{os.pathsep}{PROJECT}"}
 
 

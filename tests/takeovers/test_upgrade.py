@@ -20,6 +20,7 @@ from tests.faults.upgrading import (
     later_version,
     newest_migration,
 )
+from tests.forks import may_fork, run_forked
 from tests.rookery_process import environment, run_rookery
 
 pytestmark = pytest.mark.anyio
@@ -56,9 +57,13 @@ async def test_old_and_new_run_side_by_side_and_take_over_from_one_another(
 def run(version: Version, *words: str, settings: Mapping[str, str]) -> tuple[int, str]:
     """The exit code of a command of a version, and what it says."""
     surroundings = environment() | dict(settings) | environment_of(version)
-    done = subprocess.run(
-        [*version.command, *words], env=surroundings, capture_output=True, text=True, check=False
-    )
+    command = [*version.command, *words]
+    if may_fork(command, surroundings):
+        done = run_forked(command, env=surroundings)
+    else:
+        done = subprocess.run(
+            command, env=surroundings, capture_output=True, text=True, check=False
+        )
     return done.returncode, done.stdout + done.stderr
 
 

@@ -4,8 +4,10 @@ from collections import Counter
 
 import pytest
 
-from scripts import stages
-from scripts.stages import NO_APT, STAGES, Outcome, Program, install_programs, table
+from scripts import programs
+from scripts.lanes import Outcome, table
+from scripts.programs import NO_APT, Program, install_programs
+from scripts.stages import STAGES
 
 
 def test_no_stage_names_a_file_twice() -> None:
@@ -31,7 +33,7 @@ def test_all_programs_that_are_missing_are_named_at_once(monkeypatch: pytest.Mon
         Program(("no-such-game",), ("game",), "games", needed=False),
         Program(("no-such-compiler",), ("cc-1", "cc-dev"), "the ASGI server in C"),
     )
-    monkeypatch.setattr(stages, "PROGRAMS", missing)
+    monkeypatch.setattr(programs, "PROGRAMS", missing)
     monkeypatch.setenv(NO_APT, "1")
     with pytest.raises(SystemExit) as ended:
         install_programs()

@@ -11,7 +11,6 @@ from cyclopts import Parameter
 from rookery.cli import main as frame
 from rookery.core.command import Bounds, Command, single
 from rookery.core.errors import Complaint
-from rookery.server.commands.token import read_days
 
 
 class OutOfPaper(Complaint):
@@ -71,17 +70,6 @@ def test_a_command_whose_packages_are_missing_says_how_to_get_them(
     assert "rookery.cli.no_such_module" in capsys.readouterr().err
 
 
-def test_a_worker_on_windows_says_that_it_needs_linux(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.delitem(sys.modules, "rookery.worker.commands.worker", raising=False)
-    monkeypatch.setitem(sys.modules, "resource", None)
-    assert frame.main(["worker"]) == 3
-    assert capsys.readouterr().err == (
-        "rookery: `rookery worker` needs Linux; on macOS it is untried.\n"
-    )
-
-
 def test_a_command_may_wait(one_command: ModuleType) -> None:
     one_command.__dict__["run"] = wait
     assert frame.main(["print"]) == 6
@@ -121,6 +109,13 @@ def test_a_misspelt_flag_says_what_was_meant(
     assert frame.main(["print", "--color"]) == 2
     said = "Unknown option: --color. Did you mean --colour? See `rookery print --help`."
     assert capsys.readouterr().err == f"rookery: {said}\n"
+
+
+def read_days(text: str) -> int:
+    """Reads what a command limits itself."""
+    if not text.isdecimal() or not 1 <= int(text) <= 3650:
+        raise ValueError("expected a whole number from 1 to 3650.")
+    return int(text)
 
 
 @pytest.mark.parametrize(
@@ -201,14 +196,3 @@ def test_a_command_of_a_package_that_is_not_installed_says_which(
     monkeypatch.setattr(frame, "PACKAGES", ("cli",))
     assert frame.main(["serve"]) == 3
     assert "pip install rookery-server" in capsys.readouterr().err
-
-
-def test_every_command_of_another_package_is_known_to_be_there() -> None:
-    found = {
-        f"rookery-{name}": {
-            each.name for table in frame.read_commands(name).values() for each in table
-        }
-        for name in frame.PACKAGES
-        if name != "cli"
-    }
-    assert found == {package: set(names) for package, names in frame.ELSEWHERE.items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rookery.cli.commands.submit import print_estimate
-from rookery.cli.commands.submit_fields import RunFlags, find_flag, gather_fields, try_programs
+from rookery.cli.commands.submit_fields import RunFlags, find_flag, gather_fields
 from rookery.core.client.client import Client
 from rookery.core.command import BadArgument
 from rookery.core.model.engine import EngineRecord, PresetRecord
@@ -131,11 +131,6 @@ def test_a_text_is_not_taken_for_a_program(tmp_path: Path) -> None:
     readme.write_text("# An engine\n")
     with pytest.raises(BadArgument, match=r"README\.md is not a program"):
         fields(f"--new={readme}", "--base=master")
-
-
-def test_a_program_that_does_not_speak_uci_is_told_before_it_is_uploaded() -> None:
-    with pytest.raises(BadArgument, match=r"/bin/true does not play: .*--untried"):
-        try_programs([Path("/bin/true")])
 
 
 @pytest.mark.parametrize(

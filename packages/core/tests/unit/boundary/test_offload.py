@@ -15,9 +15,6 @@ from anyio.lowlevel import checkpoint
 
 from rookery.core.boundary.errors import GateFull, Overloaded
 from rookery.core.boundary.offload import Gate, GateStats, Threads, stream
-from rookery.server.app.build import new_process
-from rookery.server.logs import SilentLog
-from rookery.server.settings import Settings
 from tests.eventually import eventually
 
 pytestmark = pytest.mark.anyio
@@ -129,18 +126,6 @@ async def test_the_frameworks_own_threads_share_the_limit_of_io() -> None:
     default = to_thread.current_default_thread_limiter()
     assert default.total_tokens == 3
     assert await threads.io(lambda: threads.stats()[0].running) == default.borrowed_tokens + 1
-
-
-async def test_blocking_work_has_the_threads_of_the_settings() -> None:
-    settings = Settings.read({"ROOKERY_THREADPOOL_TOKENS": "8"})
-    threads, release = new_process(settings, SilentLog()).threads, Event()
-    async with anyio.create_task_group() as group:
-        for _ in range(9):
-            group.start_soon(threads.io, release.wait)
-        await eventually(lambda: threads.stats()[0].running + threads.stats()[0].waiting == 9)
-        found = threads.stats()[0]
-        release.set()
-    assert (found.running, found.waiting) == (8, 1)
 
 
 async def test_a_call_given_up_in_the_queue_never_starts() -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from rookery.core.model.events import Action, about_run, about_task, run_name
-from tests.makers import NOW, OWNER, grant, make_machine, make_run, working_with
+from tests.values import NOW, make_machine, make_run, make_task
 
 
 def test_a_runs_name_is_its_tag_and_a_digest_of_its_id() -> None:
@@ -12,12 +12,12 @@ def test_a_runs_name_is_its_tag_and_a_digest_of_its_id() -> None:
 
 
 def test_messages_are_cut() -> None:
-    event = about_run(Action.STOP_RUN, make_run(), OWNER.name, NOW, "x" * 6000)
+    event = about_run(Action.STOP_RUN, make_run(), "olga", NOW, "x" * 6000)
     assert len(event.message or "") == 5120
 
 
 def test_an_event_about_a_task_names_its_worker() -> None:
-    working = working_with(make_run())
-    task = grant(working, make_machine())
-    event = about_task(Action.DEAD_TASK, working.runs()[task.run], task, NOW)
+    run = make_run()
+    task = make_task(run, make_machine())
+    event = about_task(Action.DEAD_TASK, run, task, NOW)
     assert (event.actor, event.task, event.worker) == ("wanda", 0, task.machine.long_name)

@@ -16,7 +16,7 @@ from rookery.core.model.kinds import (
 from rookery.core.model.task import NOTHING, Results
 from rookery.core.stats.sprt import Flag, Sprt, SprtState, Verdict
 from rookery.core.stats.spsa import PerturbationDraw, TuneBatch, perturb, perturb_final
-from tests.makers import counts, pairs, sprt, spsa
+from tests.values import counts, pairs, sprt, spsa
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Machines go by a stable short name and a long one per process."""
 
-from tests.makers import make_machine, restarted
+from tests.values import make_machine, restarted
 
 
 def test_the_short_name_survives_a_restart_and_the_long_one_does_not() -> None:

@@ -19,7 +19,7 @@ from rookery.core.model.engine import (
 )
 from rookery.core.model.machine import OFFICIAL, ClaimedAbilities, abilities_of
 from rookery.core.model.plan import Draw, Need, NeedWord, Plan, demands_of, first_missing, needs_of
-from tests.makers import ROOKERY, make_plan, make_side, spsa
+from tests.values import ROOKERY, make_plan, make_side, spsa
 
 TINY = EngineRecord(
     name="Tiny",

@@ -4,16 +4,15 @@ import pytest
 
 from rookery.core.model.engine import EngineRecord, SpeedRecord, catalogue_of
 from rookery.core.model.run import core_hours, create, games_per_minute, nodes_per_second
-from tests.makers import (
+from tests.values import (
     NOW,
     ROOKERY,
-    grant,
     make_machine,
     make_plan,
     make_run,
+    make_task,
     run_id,
     sprt,
-    working_with,
 )
 
 
@@ -26,10 +25,8 @@ def test_a_run_is_scaled_to_the_reference_speed_of_its_engine() -> None:
 
 
 def test_rates_come_from_the_active_tasks() -> None:
-    working = working_with(make_run())
-    machine = make_machine(cores=8, nps=628_000.0)
-    tasks = [grant(working, machine)]
-    run = working.runs()[tasks[0].run]
+    run, machine = make_run(), make_machine(cores=8, nps=628_000.0)
+    tasks = [make_task(run, machine)]
     assert nodes_per_second(tasks) == 8 * 628_000
     assert games_per_minute(run, tasks) == pytest.approx(8 * 60 / 30.912)
     assert games_per_minute(run, [tasks[0].closed()]) == 0
@@ -42,5 +39,5 @@ def test_hours_are_those_of_one_core() -> None:
 def test_a_run_that_is_not_scaled_is_as_fast_on_any_machine() -> None:
     run = make_run(plan=make_plan(scaling="off"))
     machine = make_machine(cores=4, nps=1_000.0, rookery=ROOKERY)
-    tasks = [grant(working_with(run), machine)]
+    tasks = [make_task(run, machine)]
     assert games_per_minute(run, tasks) == pytest.approx(4 * 60 / run.game_seconds)

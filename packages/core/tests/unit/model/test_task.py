@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rookery.core.model.task import NOTHING, Results, contradiction, total
-from tests.makers import QUICK, counts
+from tests.values import QUICK, counts
 
 PAIRS = ((0, 2, 0), (0, 1, 1), (0, 0, 2), (1, 1, 0), (1, 0, 1), (2, 0, 0))  # wins, losses, draws
 SCORES = (0, 1, 2, 2, 3, 4)

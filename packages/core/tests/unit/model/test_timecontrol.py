@@ -15,7 +15,7 @@ from rookery.core.model.timecontrol import (
     is_classic,
     parse,
 )
-from tests.makers import QUICK
+from tests.values import QUICK
 
 NPS = 628_000
 

@@ -4,13 +4,9 @@ import msgspec
 import pytest
 
 from rookery.core.model.engine import ToolRecord
-from rookery.core.model.plan import Draw, Resign
 from rookery.core.model.presets import read_preset
 from rookery.core.model.tools import list_unreported
 from rookery.core.protocol.openbench import OPENBENCH_ENGINE, OpenBenchEngine, import_engine
-from rookery.core.protocol.runs import read_submission
-from rookery.match.job import OFFICIAL, Adjudication
-from rookery.worker.assignment import adjudication_of
 
 Settings = dict[str, object]
 
@@ -104,40 +100,6 @@ def settings(default: dict[str, object], own: dict[str, object], kind: str = "te
     record = import_engine("Winter", engine(**presets)).record
     name = "mine" if kind == "test" else f"{kind} mine"
     return read_preset(next(each for each in record.presets if each.name == name))
-
-
-def rules_of(default: dict[str, object], own: dict[str, object]) -> Adjudication:
-    """The rules by which a worker ends games early that plays this preset."""
-    given = {"tc": "1+1", "new_tag": "a", "base_tag": "b", "book": "x.epd"}
-    body = msgspec.json.encode(given | settings(default, own))
-    return adjudication_of(read_submission(body).plan)
-
-
-WIN, DRAW = "movecount=3 score=400", "movenumber=40 movecount=8 score=10"
-OWN_RESIGN, OWN_DRAW = Resign(400, 3), Draw(40, 8, 10)
-
-
-@pytest.mark.parametrize(
-    ("win", "draw", "expected"),
-    [
-        (WIN, DRAW, Adjudication(OWN_RESIGN, OWN_DRAW)),
-        (WIN, "None", Adjudication(OWN_RESIGN, None)),
-        ("None", DRAW, Adjudication(None, OWN_DRAW)),
-        ("None", "None", Adjudication(None, None)),
-    ],
-)
-def test_a_rule_that_is_none_is_no_rule(win: str, draw: str, expected: Adjudication) -> None:
-    assert rules_of({}, {"win_adj": win, "draw_adj": draw}) == expected
-
-
-def test_a_preset_may_switch_a_rule_of_the_default_off() -> None:
-    default: dict[str, object] = {"win_adj": WIN, "draw_adj": DRAW}
-    assert rules_of(default, {"draw_adj": "None"}) == Adjudication(OWN_RESIGN, None)
-    assert rules_of({"win_adj": "None", "draw_adj": "None"}, {**default}).resign == OWN_RESIGN
-
-
-def test_a_preset_without_rules_has_the_official_ones() -> None:
-    assert rules_of({}, {}) == OFFICIAL
 
 
 @pytest.mark.parametrize(

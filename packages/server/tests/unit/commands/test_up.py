@@ -7,7 +7,7 @@ import pytest
 from rookery.core.stats.sprt import Flag, Verdict
 from rookery.server.commands.up import end_of_demo, reachable
 from tests.makers import sprt
-from tests.unit.cli.test_watch import decided, played, shown
+from tests.unit.test_watch import decided, played, shown
 
 
 @pytest.mark.parametrize(

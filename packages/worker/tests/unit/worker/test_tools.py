@@ -5,13 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rookery.core.model.engine import EngineRecord, RecipeRecord, ToolRecord, catalogue_of
-from rookery.core.model.machine import ClaimedAbilities
-from rookery.core.model.plan import Plan, Side
-from rookery.server.farm.rules.eligibility import objection
+from rookery.core.model.engine import EngineRecord, RecipeRecord
 from rookery.worker.identity import WorkerIdentity, WorkerOffer, check_engines
 from rookery.worker.tools import find_version, tool_versions, version_triple
-from tests.makers import make_machine, make_run
 from tests.workers.in_process import FACTS
 
 
@@ -84,26 +80,6 @@ def test_every_tool_that_a_record_can_name_is_reported_with_its_version() -> Non
 
 
 TOOLS = {"make": "4.3", "gcc": "12.2.0", "java": "17.0.9"}
-
-
-@pytest.mark.parametrize(
-    ("tool", "expected"),
-    [
-        (ToolRecord("gcc"), None),
-        (ToolRecord("java", "17"), None),
-        (ToolRecord("java", "21"), "the tool java 21 is missing or too old"),
-        (ToolRecord("zig"), "the tool zig is missing or too old"),
-    ],
-)
-def test_a_record_goes_to_machines_that_report_its_tool(
-    tool: ToolRecord, expected: str | None
-) -> None:
-    record = EngineRecord(name="Weiss", tools=(ToolRecord("make"), tool))
-    sides = (Side("new", "", engine="Weiss"), Side("base", "", engine="Weiss"))
-    plan = Plan(sides, games=2, tc="10+0.1", owner="olga", book="x.epd")
-    run = make_run(plan=plan, catalogue=catalogue_of([record]))
-    found = objection(run, make_machine(rookery=ClaimedAbilities(tools=TOOLS)))
-    assert (found and found.sentence) == expected
 
 
 def test_the_doctor_asks_for_the_compilers_that_the_recipe_names() -> None:

@@ -131,6 +131,6 @@ _INDEX_COMMANDS = {
     "rebuild": ("rebuild_index", "Index everything from scratch."),
     "status": ("show_index", "Show what is indexed, and how far that is behind."),
 }
-if find_spec("asyncpg") and find_spec(_INDEX):
+if find_spec("asyncpg") and find_spec("rookery.server"):
     for _name, (_function, _purpose) in _INDEX_COMMANDS.items():
         ask.command(f"{_INDEX}:{_function}", _name, help=_purpose)
