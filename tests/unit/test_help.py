@@ -19,12 +19,12 @@ COMMANDS = [command for _, command in frame.list_commands()]
 
 
 def commands_below(app: App) -> dict[str, App]:
-    """The commands of a command, by name."""
+    """Return the commands of a command, by name."""
     return {name: app[name] for name in app if not name.startswith("-")}
 
 
 def flags_below(app: App) -> dict[str, str | None]:
-    """The flags of a command and those below it, with what each is for."""
+    """Return the flags of a command and those below it, with what each is for."""
     arguments = app.assemble_argument_collection() if app.default_command else ()
     mine = {name: each.parameter.help for each in arguments for name in each.names if name != "*"}
     for below in commands_below(app).values():

@@ -18,7 +18,7 @@ from tests.workers.in_process import FACTS
 
 
 def machine(folder: Path, *words: str) -> Machine:
-    """The machine that the server sees, which has 8 cores and a sandbox."""
+    """Return the machine that the server sees, which has 8 cores and a sandbox."""
     empty = folder / "worker.toml"
     empty.touch()
     given = settings(f"--cache={folder}", *words, file=empty)

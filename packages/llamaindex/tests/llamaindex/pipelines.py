@@ -40,7 +40,7 @@ QUESTIONS = read_questions()
 
 
 def make_documents(questions: Sequence[str]) -> Iterator[Document]:
-    """A corpus in which each question has many answers, some better than others."""
+    """Yield a corpus in which each question has many answers, some better than others."""
     words = [word for question in questions for word in question.split()]
     for number in range(300):
         part = words[number * 7 % len(words) :][: 5 + number % 9]

@@ -7,7 +7,7 @@ import pytest
 
 from rookery.server.app.parts import make_git
 from rookery.server.settings import Settings
-from rookery.server.sources.commits import Commit, SourceError, UnknownRevision, check_revision
+from rookery.server.sources.commits import Commit, SourceError, check_revision
 from rookery.server.sources.git import LARGEST_MEMORY, FetchPolicy, Git
 from rookery.server.sources.github import GitHub, RemoteSources
 from rookery.server.sources.mirrors import Mirrors
@@ -71,7 +71,7 @@ def test_what_is_not_there_is_told(repository: Repository, tmp_path: Path, revis
 
 
 def test_a_missing_branch_is_named(repository: Repository, tmp_path: Path) -> None:
-    with pytest.raises(UnknownRevision, match="no branch, tag or commit nothing in file://"):
+    with pytest.raises(SourceError, match="no branch, tag or commit nothing in file://"):
         commits(tmp_path).find(repository.address, "nothing", known=False)
 
 

@@ -10,7 +10,7 @@ from rookery.server.app.build import new_process
 from rookery.server.app.parts import make_outside
 from rookery.server.logs import SilentLog
 from rookery.server.settings import Settings
-from rookery.server.sources.commits import Commit, SourceError, UnknownRevision
+from rookery.server.sources.commits import Commit, SourceError
 from rookery.server.sources.git import FetchPolicy, Git
 from rookery.server.sources.github import GitHub, QuotaSpent, RemoteSources
 from rookery.server.sources.mirrors import Mirrors
@@ -80,7 +80,7 @@ def test_an_answer_that_is_known_already_costs_no_quota(fake: GithubProcess) -> 
 
 
 def test_a_missing_commit_is_named(fake: GithubProcess) -> None:
-    with pytest.raises(UnknownRevision, match="nothing"):
+    with pytest.raises(SourceError, match="nothing"):
         fake.github().find_commit(REPOSITORY, "nothing", known=False)
 
 
@@ -97,7 +97,7 @@ def test_private_repositories_are_read_for_known_engines_alone(fake: GithubProce
     fake.commit("master", "a secret")
     fake.put("repos/olga/Engine", json.dumps({"private": True}))
     github = fake.github("t0ken")
-    with pytest.raises(UnknownRevision):
+    with pytest.raises(SourceError, match="there is no branch, tag or commit"):
         github.find_commit(REPOSITORY, "master", known=False)
     assert github.find_commit(REPOSITORY, "master", known=True).message == "a secret"
     assert all(call.endswith("Bearer t0ken") for call in fake.calls())

@@ -14,6 +14,7 @@ from rookery.server.db.pool import Queries
 from rookery.server.db.target import Target
 from rookery.server.farm.rules.answers import Changes
 from rookery.server.farm.store import FleetStore
+from rookery.server.http.steps import Process
 from rookery.server.identity.links import LinkSigner
 from rookery.server.identity.users import Users
 from rookery.server.notify.link_mail import LinkMailRows, LinkMails
@@ -133,7 +134,7 @@ async def post(
         users, outbox = Users(pool, queries), Outbox(pool, queries)
         server = MailServer("127.0.0.1", mail_box.port, "none", sender="Rookery <r@example.org>")
         rows = LinkMailRows(pool, queries)
-        letters = LinkMails(server, links, SERVER, rows, users, threads, clock, log)
+        letters = LinkMails(server, links, SERVER, rows, users, Process(threads, clock, log))
         sender = Sender(
             outbox,
             users,

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from rookery.server.db.pool import BadQueryFile, Queries, parse_queries
+from rookery.server.db.pool import Queries, parse_queries
+from rookery.server.db.target import Problem
 
 HERE = Path("some.sql")
 
@@ -20,14 +21,14 @@ def test_a_file_may_hold_several_queries() -> None:
 
 
 def test_a_query_without_a_purpose_is_refused() -> None:
-    with pytest.raises(BadQueryFile, match="purpose"):
+    with pytest.raises(Problem, match="purpose"):
         parse_queries("-- name: one\nSELECT 1;\n", HERE)
 
 
 def test_a_name_in_two_files_is_refused(tmp_path: Path) -> None:
     for name in ("a.sql", "b.sql"):
         (tmp_path / name).write_text("-- name: one\n-- Twice.\nSELECT 1;\n")
-    with pytest.raises(BadQueryFile, match="one exists twice"):
+    with pytest.raises(Problem, match="one exists twice"):
         Queries.load(tmp_path)
 
 

@@ -46,14 +46,14 @@ PACKAGES = ("server", "worker", "match", "cli", "demo")
 
 
 def list_commands() -> Iterator[tuple[str, Command]]:
-    """The commands of the installed packages, each with the title of its group."""
+    """Yield the commands of the installed packages, each with the title of its group."""
     tables = [read_commands(name) for name in PACKAGES]
     for title in TITLES:
         yield from ((title, each) for table in tables for each in table.get(title, ()))
 
 
 def read_commands(package: str) -> CommandTable:
-    """The commands of a package; none if it is not installed."""
+    """Return the commands of a package; none if it is not installed."""
     if importlib.util.find_spec(f"rookery.{package}") is None:
         return {}
     table: CommandTable = importlib.import_module(f"rookery.{package}.commands").COMMANDS
@@ -139,15 +139,15 @@ def check_command(name: str) -> None:
 
 
 def tell_version() -> str:
-    """The version with its build, which takes a moment to find out."""
+    """Return the version with its build, which takes a moment to find out."""
     from rookery.core.build_id import describe_version
 
     return f"rookery {describe_version()}"
 
 
 def command_line(chosen: str = "", words: Sequence[str] = ()) -> App:
-    """The App with all commands. Only the chosen one is loaded for its help; the others have their
-    overview line."""
+    """Return the App with all commands. Only the chosen one is loaded for its help; the others have
+    their overview line."""
     app = App(
         name="rookery",
         version=tell_version,
@@ -191,7 +191,7 @@ def is_installed(command: Command) -> bool:
 
 
 def describe_error(error: CycloptsError) -> str:
-    """The message of an error, and the command whose help explains it."""
+    """Return the message of an error, and the command whose help explains it."""
     error.verbose = False
     text = str(error).strip()
     if isinstance(error, MissingArgumentError):
@@ -248,12 +248,12 @@ class HelpText:
 
 
 def plain(text: object) -> str:
-    """The plain text of a renderable from Cyclopts."""
+    """Return the plain text of a renderable from Cyclopts."""
     return str(getattr(text, "primary_renderable", text) or "").strip("\n")
 
 
 def _told(entry: "HelpEntry") -> Iterator[str]:
-    """A flag's purpose, choices, whether it is required, and default."""
+    """Yield a flag's purpose, choices, whether it is required, and default."""
     yield plain(entry.description)
     if entry.choices:
         yield f"[{'|'.join(entry.choices)}]"

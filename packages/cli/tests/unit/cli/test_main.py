@@ -34,7 +34,7 @@ async def wait() -> int:
 
 @pytest.fixture
 def one_command(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """A command line with one command, `print`, whose module is not a file."""
+    """Return a command line with one command, `print`, whose module is not a file."""
     module = ModuleType("rookery.cli.print")
     monkeypatch.setitem(sys.modules, "rookery.cli.print", module)
     commands = (
@@ -112,7 +112,7 @@ def test_a_misspelt_flag_says_what_was_meant(
 
 
 def read_days(text: str) -> int:
-    """Reads what a command limits itself."""
+    """Read what a command limits itself."""
     if not text.isdecimal() or not 1 <= int(text) <= 3650:
         raise ValueError("expected a whole number from 1 to 3650.")
     return int(text)

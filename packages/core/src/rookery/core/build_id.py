@@ -18,8 +18,8 @@ _NO_PART = frozenset({".pyc", ".pyo"})
 
 @cache
 def describe_version() -> str:
-    """The version and the build, such as 0.1.0+g0123456789 (a commit) or 0.1.0+f0123456789 (files).
-    Reads files, once."""
+    """Return the version and the build, such as 0.1.0+g0123456789 (a commit) or 0.1.0+f0123456789
+    (files). Read files, once."""
     commit = find_commit(CORE)
     digest = "" if commit else digest_files(*map(Path, sorted(set(rookery.__path__))))
     build = f"g{commit[:_CHARACTERS]}" if commit else f"f{digest[:_CHARACTERS]}"
@@ -27,7 +27,8 @@ def describe_version() -> str:
 
 
 def find_commit(package: Path) -> str:
-    """The commit of the checkout that contains the package `core`; empty if there is none."""
+    """Return the commit of the checkout that contains the package `core`; empty if there is
+    none."""
     root = package.parents[4]
     if package.parents[1].name != "src" or not (root / "packages").is_dir():
         return ""
@@ -38,7 +39,7 @@ def find_commit(package: Path) -> str:
 
 
 def _find_git_folder(place: Path) -> Path:
-    """The git folder of a checkout; in a worktree, `.git` is a file that names it."""
+    """Return the git folder of a checkout; in a worktree, `.git` is a file that names it."""
     if place.is_dir():
         return place
     return place.parent / place.read_text().removeprefix("gitdir:").strip()
@@ -62,7 +63,7 @@ def _read_head(folder: Path) -> str:
 
 
 def digest_files(*folders: Path) -> str:
-    """A digest of the names and contents of all files in the folders."""
+    """Return a digest of the names and contents of all files in the folders."""
     found = hashlib.blake2b(digest_size=16)
     for folder, file in ((each, file) for each in folders for file in sorted(each.rglob("*"))):
         if file.is_file() and file.suffix not in _NO_PART:

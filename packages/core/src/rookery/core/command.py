@@ -54,7 +54,7 @@ OF_POSIX = frozenset({"fcntl", "grp", "pwd", "resource"})
 
 
 def not_installed(command: str, package: str) -> Complaint:
-    """A command needs a package that this installation does not have."""
+    """Return a command needs a package that this installation does not have."""
     return Complaint(
         f"`rookery {command}` needs {package}, which is not installed here;"
         f" install it with: pip install {package}"
@@ -62,7 +62,8 @@ def not_installed(command: str, package: str) -> Complaint:
 
 
 def missing_module(command: str, missing: ModuleNotFoundError) -> Complaint:
-    """A command's module can't be imported: a part of Python or of its package is missing."""
+    """Complain that a command's module can't be imported: a part of Python or of its package is
+    missing."""
     if missing.name in OF_POSIX:
         return Complaint(f"`rookery {command}` needs Linux; on macOS it is untried.")
     return Complaint(
@@ -84,7 +85,8 @@ OPTIONS = Group("Options", sort_key=1)
 
 
 def command_group(name: str, purpose: str, examples: str = "") -> App:
-    """A command that contains other commands. Each is added where its function is defined."""
+    """Return a command that contains other commands. Each is added where its function is
+    defined."""
     return App(
         name=name,
         help=f"{purpose}\n\nexamples:\n\n{examples}" if examples else purpose,
@@ -193,7 +195,7 @@ OR_STDIN = Parameter(allow_leading_hyphen=True, validator=refuse_flags)
 
 
 def single(read: Callable[[str], object]) -> Callable[[object, Sequence[Token]], object]:
-    """A converter for values of one word. `read` raises ValueError."""
+    """Return a converter for values of one word. `read` raises ValueError."""
     return lambda _type, tokens: read(tokens[-1].value)
 
 
@@ -274,7 +276,7 @@ def print_table(
 
 
 def if_known(attribute: str, form: str = "{}", otherwise: str = "") -> Callable[[object], str]:
-    """A cell for an attribute that may be missing."""
+    """Return a cell for an attribute that may be missing."""
 
     def cell(item: object) -> str:
         value = getattr(item, attribute)
@@ -306,7 +308,7 @@ def warn(text: str) -> None:
 
 
 def make_printable(text: str, *, lines: bool = False) -> str:
-    """A text from another source without characters that could control the terminal. `lines` keeps
-    line breaks."""
+    """Return a text from another source without characters that could control the terminal. `lines`
+    keeps line breaks."""
     kept = "\n" if lines else ""
     return "".join(each if each.isprintable() or each in kept else "·" for each in text)

@@ -74,7 +74,8 @@ def display(
     quiet: bool,
     shown: frozenset[str] = frozenset({"Games", "Elo", "LLR", "Runner"}),
 ) -> Iterator[Display]:
-    """The display that fits the output. After an interruption the last figures remain visible."""
+    """Yield the display that fits the output. After an interruption the last figures remain
+    visible."""
     if quiet:
         yield Silent()
     elif not sys.stdout.isatty():
@@ -136,7 +137,7 @@ def ratio_text(sprt: Sprt, llr: float, bounds: tuple[float, float]) -> str:
 def left_text(
     sprt: Sprt | None, llr: float, games: int, *, wanted: int | None, speed: float
 ) -> str:
-    """The remaining time of a match at this many games a second, in words."""
+    """Return the remaining time of a match at this many games a second, in words."""
     if not games or not speed:
         return "unknown"
     allowed = None if wanted is None else float(wanted - games)

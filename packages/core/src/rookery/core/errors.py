@@ -62,7 +62,7 @@ number."""
 
 
 def describe_exit(code: int) -> str:
-    """Describes how a program ended by its return code; a negative one is a signal."""
+    """Describe how a program ended by its return code; a negative one is a signal."""
     names = {int(each): each.name for each in signal.Signals}
     if code < 0:
         return f"was killed by signal {names.get(-code, -code)}"
@@ -71,22 +71,20 @@ def describe_exit(code: int) -> str:
 
 
 def make_sentence(words: object) -> str:
-    """A text such as an error's message as a sentence, with a capital and a full stop."""
+    """Return a text such as an error's message as a sentence, with a capital and a full stop."""
     text = str(words)
     return f"{text[:1].upper()}{text[1:]}."
 
 
-# Errors whose docstring is their message.
-
-
 def message_in_docstring(error: type[Exception]) -> str:
-    """The docstring of a class of errors, on one line."""
+    """Return the docstring of a class of errors, on one line."""
     return " ".join((error.__doc__ or "").split())
 
 
 class Fault(Exception):
-    """something is wrong"""
+    """something is wrong"""  # the message, unless a text is given
 
-    def __init__(self, **fields: object) -> None:
+    def __init__(self, text: str = "", /, **fields: object) -> None:
         self.fields = fields
-        super().__init__(message_in_docstring(type(self)).format(**fields))
+        template = text or message_in_docstring(type(self))
+        super().__init__(template.format(**fields) if fields or not text else text)

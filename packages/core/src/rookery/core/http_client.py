@@ -64,13 +64,13 @@ class HeldCall:
                 taken.shutdown(socket.SHUT_RDWR)
 
     def wait_at_most(self, seconds: float) -> None:
-        """Sets the time limit for each further piece of the answer."""
+        """Set the time limit for each further piece of the answer."""
         with self._lock:
             if self._socket is not None and not self.left:
                 self._socket.settimeout(seconds)
 
     def watch(self, pool: urllib3.HTTPConnectionPool) -> None:
-        """Remembers the connection that the pool opens for the call."""
+        """Remember the connection that the pool opens for the call."""
         make = pool.ConnectionCls
 
         def made(*args: object, **options: object) -> HTTPConnection:
@@ -121,7 +121,7 @@ class HttpStream:
         self.headers: Mapping[str, str] = answer.headers
 
     def pieces(self) -> Iterator[bytes]:
-        """The body in pieces; raises UnsafeAnswer if it is larger than allowed."""
+        """Yield the body in pieces; raise UnsafeAnswer if it is larger than allowed."""
         left = self._most_bytes
         while data := self._piece(min(CHUNK_BYTES, left + 1)):
             left -= len(data)
@@ -130,7 +130,7 @@ class HttpStream:
             yield data
 
     def lines(self) -> Iterator[bytes]:
-        """The lines of a body that may be endless; the size limit applies to a line."""
+        """Yield the lines of a body that may be endless; the size limit applies to a line."""
         rest = b""
         while data := self._piece(CHUNK_BYTES):
             *whole, rest = (rest + data).split(b"\n")
@@ -143,7 +143,7 @@ class HttpStream:
         return b"".join(self.pieces())
 
     def save(self, into: Path) -> None:
-        """Saves the body in a file, under a temporary name until it is complete; an incomplete file
+        """Save the body in a file, under a temporary name until it is complete; an incomplete file
         is removed."""
         into.parent.mkdir(parents=True, exist_ok=True)
         part = into.with_name(f"{into.name}.part")
@@ -159,6 +159,19 @@ class HttpStream:
         if time.monotonic() > self._until:
             raise TimeoutError
         return self._answer.read1(size)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One call. `at` is the IP address to connect to in place of the host's."""
+
+    method: str
+    url: str
+    body: bytes | IO[bytes] | None
+    headers: Mapping[str, str]
+    seconds: float
+    held: HeldCall | None = None
+    at: str = ""
 
 
 @dataclass(frozen=True)
@@ -183,14 +196,14 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         held: HeldCall | None = None,
     ) -> HttpAnswer:
-        """Makes a call and returns its answer, of any status; raises NoAnswer or UnsafeAnswer."""
+        """Make a call and return its answer, of any status; raise NoAnswer or UnsafeAnswer."""
         with self.open(method, url, body=body, headers=headers, held=held) as stream:
             return HttpAnswer(stream.status, stream.phrase, stream.headers, stream.read())
 
     def download(
         self, url: str, into: Path, *, authorization: str = "", most_bytes: int = LARGEST_FILE
     ) -> None:
-        """Downloads a file, following redirects; raises NoAnswer, CallRefused or UnsafeAnswer."""
+        """Download a file, following redirects; raise NoAnswer, CallRefused or UnsafeAnswer."""
         headers = {"Authorization": authorization} if authorization else {}
         with self.follow(url, headers, most_bytes) as stream:
             stream.save(into)
@@ -199,12 +212,12 @@ class HttpClient:
     def follow(
         self, url: str, headers: Mapping[str, str] | None = None, most_bytes: int = LARGEST_FILE
     ) -> Iterator[HttpStream]:
-        """Fetches an address, following redirects; `headers` are sent to the first server only."""
+        """Fetch an address, following redirects; `headers` are sent to the first server only."""
         at = url
         for _ in range(MOST_REDIRECTS + 1):
             with (
                 failing(f"{url} can't be fetched"),
-                self._sent("GET", at, None, headers or {}, self.seconds, None) as answer,
+                self._sent(_Call("GET", at, None, headers or {}, self.seconds)) as answer,
             ):
                 if answer.status not in REDIRECTS:
                     if answer.status >= FIRST_REFUSAL:
@@ -225,19 +238,19 @@ class HttpClient:
         held: HeldCall | None = None,
         whole_seconds: float = WHOLE_CALL_SECONDS,
     ) -> Iterator[HttpStream]:
-        """Makes a call and yields its answer, of any status, to be read."""
+        """Make a call and yield its answer, of any status, to be read."""
         seconds = self.seconds + (held.seconds if held else 0.0)
         with (
             failing(f"No server answers at {origin_of(url)}"),
-            self._sent(method, url, body, headers or {}, seconds, held) as answer,
+            self._sent(_Call(method, url, body, headers or {}, seconds, held)) as answer,
         ):
             yield HttpStream(answer, self.largest, whole_seconds + seconds)
 
     def post_to_stranger(
         self, url: str, at: str, body: bytes, headers: Mapping[str, str] | None = None
     ) -> int:
-        """Posts to a server that a stranger named, at the IP address `at` with the host name of the
-        URL and without a proxy; returns its status. Raises NoAnswer or UnsafeAnswer.
+        """Post to a server that a stranger named, at the IP address `at` with the host name of the
+        URL and without a proxy; return its status. Raise NoAnswer or UnsafeAnswer.
 
         The client's time limit is for the whole call, because a server that answers byte by byte
         keeps the limit of each piece and would hold the caller up for days."""
@@ -254,9 +267,10 @@ class HttpClient:
     def _post_while_held(
         self, url: str, at: str, body: bytes, headers: Mapping[str, str], held: HeldCall
     ) -> int:
-        """Raises TimeoutError if the call was abandoned meanwhile, whatever error that caused."""
+        """Raise TimeoutError if the call was abandoned meanwhile, whatever error that caused."""
         try:
-            with self._sent("POST", url, body, headers, self.seconds, held, at) as answer:
+            call = _Call("POST", url, body, headers, self.seconds, held, at)
+            with self._sent(call) as answer:
                 HttpStream(answer, self.largest, self.seconds).read()
                 status = answer.status
         except (OSError, urllib3.exceptions.HTTPError):
@@ -267,24 +281,16 @@ class HttpClient:
         return status
 
     @contextlib.contextmanager
-    def _sent(
-        self,
-        method: str,
-        url: str,
-        body: bytes | IO[bytes] | None,
-        headers: Mapping[str, str],
-        seconds: float,
-        held: HeldCall | None,
-        at: str = "",
-    ) -> Iterator[urllib3.BaseHTTPResponse]:
-        place = split_web_address(url)
-        proxy = None if at else find_proxy(place)
-        with _proxied(place, proxy, self._trust) if proxy else self._direct(place, at) as pool:
-            if held:
-                held.watch(pool)
+    def _sent(self, call: _Call) -> Iterator[urllib3.BaseHTTPResponse]:
+        place, seconds = split_web_address(call.url), call.seconds
+        proxy = None if call.at else find_proxy(place)
+        with _proxied(place, proxy, self._trust) if proxy else self._direct(place, call.at) as pool:
+            if call.held:
+                call.held.watch(pool)
             target = target_of(place, whole=proxy is not None)
             answer = pool.urlopen(
-                method, target, body=body, headers=self._headers(place, body, headers),
+                call.method, target, body=call.body,
+                headers=self._headers(place, call.body, call.headers),
                 redirect=False, retries=False, assert_same_host=False, preload_content=False,
                 decode_content=False,
                 timeout=urllib3.Timeout(connect=self.connect_seconds or seconds, read=seconds),
@@ -296,8 +302,8 @@ class HttpClient:
                 answer.close()
 
     def _direct(self, place: SplitResult, pinned: str = "") -> urllib3.HTTPConnectionPool:
-        """A connection pool for a place; for servers other than `home`, it connects to the very
-        address that was checked."""
+        """Return a connection pool for a place; for servers other than `home`, it connects to the
+        very address that was checked."""
         host = place.hostname or ""
         at = pinned or host
         if not pinned and self.home and place.netloc != urlsplit(self.home).netloc:
@@ -327,7 +333,7 @@ class HttpClient:
 
 
 def basic(user: str, password: str) -> str:
-    """The Authorization header for a name and a password."""
+    """Return the Authorization header for a name and a password."""
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
@@ -338,7 +344,7 @@ class Readable(Protocol):
 
 
 def copy_at_most(source: Readable, target: IO[bytes], most_bytes: int) -> None:
-    """Copies a source into a file; raises UnsafeAnswer if it has more than `most_bytes`."""
+    """Copy a source into a file; raise UnsafeAnswer if it has more than `most_bytes`."""
     left = most_bytes
     while data := source.read(min(CHUNK_BYTES, left + 1)):
         left -= len(data)

@@ -41,7 +41,7 @@ def too_large(most_bytes: int) -> UnsafeAnswer:
 
 @contextlib.contextmanager
 def failing(what: str) -> Iterator[None]:
-    """Turns errors of the network or urllib3 in the block into NoAnswer, with their real cause."""
+    """Turn errors of the network or urllib3 in the block into NoAnswer, with their real cause."""
     try:
         yield
     except (OSError, ValueError, urllib3.exceptions.HTTPError) as error:
@@ -50,7 +50,7 @@ def failing(what: str) -> Iterator[None]:
 
 
 def cause_of(error: BaseException) -> BaseException:
-    """The cause inside an error of urllib3, whose own message says little."""
+    """Return the cause inside an error of urllib3, whose own message says little."""
     while isinstance(error, urllib3.exceptions.HTTPError):
         inside = (error.__cause__, *reversed(error.args))
         inner = next((each for each in inside if isinstance(each, Exception)), None)

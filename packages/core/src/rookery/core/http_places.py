@@ -54,8 +54,8 @@ def is_loopback(host: str) -> bool:
 
 
 def public_address(host: str, port: int) -> str:
-    """The public IP address of a host. The caller connects to this very address, so that a second
-    lookup can't lead elsewhere."""
+    """Return the public IP address of a host. The caller connects to this very address, so that a
+    second lookup can't lead elsewhere."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [str(entry[4][0]) for entry in found]
     if not all(map(is_public, addresses)):
@@ -71,8 +71,8 @@ def split_web_address(url: str) -> SplitResult:
 
 
 def target_of(place: SplitResult, *, whole: bool) -> str:
-    """The target of a request; with `whole` it is the complete URL, as proxies need it, except for
-    https."""
+    """Return the target of a request; with `whole` it is the complete URL, as proxies need it,
+    except for https."""
     bare = place._replace(path=place.path or "/", fragment="")
     if not (whole and place.scheme == "http"):
         bare = bare._replace(scheme="", netloc="")
@@ -84,7 +84,7 @@ def origin_of(url: str) -> str:
 
 
 def find_proxy(place: SplitResult) -> SplitResult | None:
-    """The proxy that the environment names for a place; None for none."""
+    """Return the proxy that the environment names for a place; None for none."""
     found = getproxies().get(place.scheme)
     if not found or proxy_bypass(place.netloc.rpartition("@")[2]):
         return None

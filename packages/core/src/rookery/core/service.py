@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def this_program() -> tuple[str, ...]:
-    """The command that starts this program."""
+    """Return the command that starts this program."""
     program = Path(sys.argv[0])
     if program.name in ("rookery", "rookery.exe") and program.exists():
         return (str(program.absolute()),)
@@ -16,7 +16,7 @@ def this_program() -> tuple[str, ...]:
 
 
 def quoted(word: str) -> str:
-    """A word as systemd reads it: quoted, with % and $ doubled."""
+    """Return a word as systemd reads it: quoted, with % and $ doubled."""
     plain = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{plain}"' if plain != word or " " in word or not word else word
 

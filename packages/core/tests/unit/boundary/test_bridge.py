@@ -39,7 +39,7 @@ async def bridge() -> AsyncIterator[Bridge]:
 
 
 def in_thread(work: Callable[[], T]) -> Future[T]:
-    """The outcome of the work in a thread of its own, which no loop knows."""
+    """Return the outcome of the work in a thread of its own, which no loop knows."""
     outcome: Future[T] = Future()
 
     def run() -> None:

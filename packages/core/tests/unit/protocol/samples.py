@@ -65,12 +65,12 @@ BODIES: dict[str, tuple[Reader[object], Json]] = {
 
 
 def body(sample: object) -> bytes:
-    """A sample as the worker's JSON library writes it."""
+    """Return a sample as the worker's JSON library writes it."""
     return json.dumps(sample).encode()
 
 
 def changed(sample: Json, place: str, value: object) -> bytes:
-    """A sample with one field, named by dots, set to another value."""
+    """Return a sample with one field, named by dots, set to another value."""
     copied = copy.deepcopy(sample)
     *parents, last = place.split(".")
     inner: dict[str, object] = copied
@@ -83,7 +83,7 @@ def changed(sample: Json, place: str, value: object) -> bytes:
 
 
 def make_args(**other: object) -> Json:
-    """The args of a fishtest-shaped run."""
+    """Return the args of a fishtest-shaped run."""
     fields: dict[str, object] = {
         "base_tag": "master",
         "new_tag": "idea1",
@@ -116,7 +116,7 @@ def make_args(**other: object) -> Json:
 
 
 def make_run(args: Json | None = None, run_id: str = RUN_ID) -> RunDocument:
-    """A young run without games."""
+    """Return a young run without games."""
     return RunDocument(
         id=run_id,
         start_time="2026-08-22 08:16:56.123000+00:00",

@@ -95,7 +95,7 @@ def test_what_has_no_place_here_is_told() -> None:
 
 
 def settings(default: dict[str, object], own: dict[str, object], kind: str = "test") -> Settings:
-    """The settings of a preset that is filled in after the default one."""
+    """Return the settings of a preset that is filled in after the default one."""
     presets = {f"{kind}_presets": {"default": default, "mine": own}}
     record = import_engine("Winter", engine(**presets)).record
     name = "mine" if kind == "test" else f"{kind} mine"

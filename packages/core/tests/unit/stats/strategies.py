@@ -19,7 +19,7 @@ any_bins = bins_of(ANY)
 
 
 def bounds_within(reach: float) -> st.SearchStrategy[tuple[float, float]]:
-    """A lower bound and a higher one, at least half an Elo apart."""
+    """Return a lower bound and a higher one, at least half an Elo apart."""
     return st.tuples(st.floats(-reach, reach - 0.5), st.floats(0.5, reach)).map(
         lambda pair: (pair[0], min(reach, pair[0] + pair[1]))
     )

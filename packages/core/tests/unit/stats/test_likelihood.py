@@ -82,7 +82,8 @@ def test_the_normalised_ratio_is_close_to_its_approximation(bins: Sequence[int])
 
 
 def best_likelihood(bins: Sequence[int], off_target: Callable[[Vector], float]) -> float:
-    """The log-likelihood of the best distribution that meets a target, by a general method."""
+    """Return the log-likelihood of the best distribution that meets a target, by a general
+    method."""
     counts = np.array(regularised(bins))
 
     def unlikelihood(shares: Vector) -> float:

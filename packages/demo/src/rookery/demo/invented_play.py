@@ -59,7 +59,7 @@ class InventedFarm(Struct, frozen=True):
 
 
 def find_pair_chances(elo: float) -> tuple[float, ...]:
-    """The probabilities of the five results of a pair at a given Elo difference."""
+    """Return the probabilities of the five results of a pair at a given Elo difference."""
     shift = elo * 0.0017
     return 0.006, 0.225 - shift, 0.538, 0.225 + shift, 0.006
 
@@ -78,8 +78,8 @@ def make_results(p: Pentanomial, crashes: int = 0, time_losses: int = 0) -> Resu
 
 
 def draw_many_pairs(chance: Random, elo: float, pairs: int) -> Results:
-    """The results of a whole task, now and then with a crash or a loss on time. The number of draws
-    of chance does not depend on the number of pairs."""
+    """Return the results of a whole task, now and then with a crash or a loss on time. The number
+    of draws of chance does not depend on the number of pairs."""
     drawn = [_draw_count(chance, pairs, each) for each in find_pair_chances(elo)]
     drawn[2] = max(0, pairs - sum(drawn) + drawn[2])
     p: Pentanomial = (drawn[0], drawn[1], drawn[2], drawn[3], drawn[4])
@@ -99,7 +99,7 @@ def draw_pairs(chance: Random, elo: float, pairs: int) -> Results:
 
 
 def count_pairs(run: Run, task: Task, now: datetime, chance: Random) -> int:
-    """The number of whole pairs that a machine has played since its last report, within its
+    """Return the number of whole pairs that a machine has played since its last report, within its
     task."""
     seconds = min((now - task.reported).total_seconds(), LONGEST_SILENCE)
     games = seconds * run.demands.slots(task.machine.cores) / max(run.game_seconds, 0.1)
@@ -117,7 +117,7 @@ class InventedFleet:
         invent_test: Callable[[datetime], tuple[Run, str]],
         chance: Random,
     ) -> None:
-        """Keeps `tests` tests under way; `invent_test` makes a new one and names its approver."""
+        """Keep `tests` tests under way; `invent_test` makes a new one and names its approver."""
         self._fleet = fleet
         self._machines = machines
         self._tests = tests
@@ -127,7 +127,7 @@ class InventedFleet:
         self._reporting, self._beating = cycle(machines), cycle(machines)
 
     async def play(self) -> None:
-        """Runs until it is cancelled, and waits while the database is unavailable."""
+        """Run until it is cancelled, and wait while the database is unavailable."""
         woken = False
         while True:
             try:
@@ -140,7 +140,7 @@ class InventedFleet:
             await asyncio.sleep(TURN_SECONDS)
 
     async def take_turn(self) -> None:
-        """Simulates one second of the farm."""
+        """Simulate one second of the farm."""
         count = len(self._machines)
         for machine in islice(self._beating, math.ceil(count * TURN_SECONDS / BEAT_SECONDS)):
             self._beat(machine)
@@ -159,7 +159,7 @@ class InventedFleet:
             self._fleet.beat_at_once((task.run, task.id), task.machine.key, task.machine.user)
 
     async def _go_on(self, machine: Machine) -> None:
-        """Reports what the machine has played since the last time, or asks for a task."""
+        """Report what the machine has played since the last time, or ask for a task."""
         task, now = self._find_task(machine), self._fleet.primary.clock.now()
         if task is None:
             await self._fleet.request_task(machine, limit=NO_LIMIT)
@@ -181,7 +181,7 @@ class InventedFleet:
         await self._fleet.update_task(call, Report(task.results + new, batch, in_parts=True))
 
     async def _keep_full(self) -> None:
-        """Submits another test when one has ended, at most one at a time."""
+        """Submit another test when one has ended, at most one at a time."""
         now, runs = self._fleet.primary.clock.now(), self._fleet.primary.term().working.runs()
         if self._last_test and now - self._last_test < timedelta(seconds=NEW_TEST_SECONDS):
             return
@@ -192,7 +192,7 @@ class InventedFleet:
 
 
 def _wake(term: PrimaryTerm, now: datetime) -> Decision[None]:
-    """Sets all tasks as reported just now: nothing was played while the farm was not served."""
+    """Set all tasks as reported just now: nothing was played while the farm was not served."""
     working = term.working
     for run_id in working.runs():
         for task in tuple(working.tasks(run_id)):
@@ -201,5 +201,5 @@ def _wake(term: PrimaryTerm, now: datetime) -> Decision[None]:
 
 
 def _list_faults(done: Sequence[BaseException | None]) -> Iterator[BaseException]:
-    """The errors among the results; a task that has ended in the meantime is no error."""
+    """Return the errors among the results; a task that has ended in the meantime is no error."""
     return (each for each in done if each is not None and not isinstance(each, RunFault))

@@ -62,7 +62,7 @@ MOST_BLOCKED = 6
 
 @lru_cache(maxsize=1)
 def read_ideas() -> tuple[tuple[str, str], ...]:
-    """The names of branches and their commit messages, read from a file."""
+    """Return the names of branches and their commit messages, read from a file."""
     lines = (Path(__file__).parent / "seeding_ideas.txt").read_text().splitlines()
     parts = (line.partition(" | ") for line in lines if not line.startswith("#"))
     return tuple((tag, message) for tag, _, message in parts)
@@ -99,7 +99,7 @@ class FarmSeed:
         }
 
     def invent_runs(self) -> Iterator[Changes]:
-        """The finished runs, oldest first, then the unfinished ones."""
+        """Yield the finished runs, oldest first, then the unfinished ones."""
         for left in range(self.size.history, 0, -1):
             begun = self.now - timedelta(hours=6 + 4.1 * left + self.chance.uniform(0, 3))
             yield self._finish_run(self.invent_run(begun))
@@ -113,7 +113,7 @@ class FarmSeed:
                 yield self._play_run(run, machines)
 
     def invent_blocks(self) -> Changes:
-        """Blocks some machines, each for a reason."""
+        """Block some machines, each for a reason."""
         blocks, events = list[MachineBlock](), list[Event]()
         for number, machine in enumerate(self._machines[: self._blocked]):
             name, why = machine.short_name, BLOCK_REASONS[number % len(BLOCK_REASONS)]
@@ -133,7 +133,7 @@ class FarmSeed:
         return min(MOST_BLOCKED, len(self._machines) // 3)
 
     def _share_machines(self) -> list[list[Machine]]:
-        """Distributes the machines over the unfinished runs; a few runs get most of them."""
+        """Distribute the machines over the unfinished runs; a few runs get most of them."""
         shares: list[list[Machine]] = [[] for _ in range(self.size.runs)]
         busy = [each for each in range(self.size.runs) if each % 12 and each % 7]
         for machine in self.players if busy else ():
@@ -165,7 +165,7 @@ class FarmSeed:
         return self._invent_side(engine, tag, message), head
 
     def invent_run(self, begun: datetime) -> Run:
-        """A run submitted at `begun` and not yet approved."""
+        """Return a run submitted at `begun` and not yet approved."""
         tc, threads, bounds, _ = self.chance.choices(
             TIME_CONTROLS, [each[3] for each in TIME_CONTROLS]
         )[0]
@@ -188,7 +188,7 @@ class FarmSeed:
         return create(run_id, plan, kind, self.catalogue, begun, median_nps=REFERENCE_NPS)
 
     def _invent_kind(self, bounds: tuple[float, float]) -> tuple[Kind, int]:
-        """A kind of test, and a number of games for it."""
+        """Return a kind of test, and a number of games for it."""
         draw = self.chance.random()
         if draw < 0.05:
             return SpsaTuning(new_tune(PARAMETERS, 200_000)), 200_000
@@ -197,7 +197,7 @@ class FarmSeed:
         return SprtTest(Sprt(*bounds, batch_size=4)), 800_000
 
     def _finish_run(self, run: Run) -> Changes:
-        """Plays a run to its end. Some are stopped early by their owner, and results of machines
+        """Play a run to its end. Some are stopped early by their owner, and results of machines
         that crashed are purged from some."""
         most = self.chance.choices((TASKS_PER_RUN * 3, TASKS_PER_RUN), (9, 1))[0]
         players = self.chance.sample(self._machines, min(len(self._machines), 60))
@@ -219,7 +219,7 @@ class FarmSeed:
         return about_run(action, run, run.plan.owner, run.updated, words)
 
     def _purge(self, over: Changes) -> Changes:
-        """Purges tasks with too many crashes, if there are any."""
+        """Purge tasks with too many crashes, if there are any."""
         run, bad = over.runs[0], [task for task in over.tasks if task.results.excessive()]
         if not bad or not run.kind.may_purge:
             return over
@@ -234,14 +234,14 @@ class FarmSeed:
         return with_fields(_changed(over, purged.run, tasks, *purged.events), bad=struck.bad)
 
     def _merge(self, run: Run) -> None:
-        """Makes a test that passed the new head of its engine's main branch."""
+        """Make a test that passed the new head of its engine's main branch."""
         if run.kind.hypotheses is not None and run.kind.outcome(run.tally.results).is_pass:
             side = run.plan.new
             self.branches[side.engine].append(side)
 
     def _play_run(self, run: Run, machines: Sequence[Machine]) -> Changes:
-        """A run that is playing now: some tasks are over, and each machine with enough cores has an
-        active one."""
+        """Return a run that is playing now: some tasks are over, and each machine with enough cores
+        has an active one."""
         able = [each for each in machines if each.cores >= run.plan.threads]
         changes = self._play_until_now(run, able)
         played, over = changes.runs[0], tuple(task.closed() for task in changes.tasks)
@@ -265,7 +265,7 @@ class FarmSeed:
         return _changed(changes, playing, (*over, *active))
 
     def _play_until_now(self, run: Run, machines: Sequence[Machine]) -> Changes:
-        """The tasks that are over: played at the pace of the present machines, and without a
+        """Return the tasks that are over: played at the pace of the present machines, and without a
         verdict."""
         past = self.chance.sample(self._machines, min(len(self._machines), 30))
         most = self.chance.randint(4, 26)
@@ -293,7 +293,7 @@ class FarmSeed:
         *,
         undecided: bool = False,
     ) -> Changes:
-        """Plays the tasks of a run one after the other, until it is decided or `most` are played.
+        """Play the tasks of a run one after the other, until it is decided or `most` are played.
         With `undecided` it stops before a verdict, and the last task ends now."""
         elo = self.chance.gauss(0.2, 2.5)
         run = replace(run, status=Status(approver=self.find_approver(run)))
@@ -354,7 +354,7 @@ class FarmSeed:
         return next(name for name in sorted(APPROVERS) if name != run.plan.owner)
 
     def _sample(self, run: Run, cores: int, nps: float) -> ChartPoint:
-        """A chart point of the run, with `cores` cores of `nps` nodes per second each."""
+        """Return a chart point of the run, with `cores` cores of `nps` nodes per second each."""
         return replace(chart_point(run, run.updated, cores * nps), cores=cores)
 
     def _batch(self, task: Task) -> PlayedBatch:
@@ -396,7 +396,7 @@ def _changed(changes: Changes, run: Run, tasks: tuple[Task, ...], *told: Event) 
 
 
 def list_commits(changes: Changes) -> Iterator[Changes]:
-    """Splits changes that must be written one after the other, because struck-out results refer to
+    """Split changes that must be written one after the other, because struck-out results refer to
     their tasks."""
     yield with_fields(changes, bad=())
     if changes.bad:

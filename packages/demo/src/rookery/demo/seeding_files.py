@@ -25,7 +25,7 @@ ORDINARY_LINES = (
 
 
 def invent_games(chance: Random, run: Run, number: int) -> bytes:
-    """Invents `number` games of a run, in pairs with the same opening, compressed as a worker sends
+    """Invent `number` games of a run, in pairs with the same opening, compressed as a worker sends
     them."""
     texts = (_invent_game(chance, run, place) for place in range(number))
     return gzip.compress("".join(texts).encode(), 4, mtime=0)
@@ -57,7 +57,7 @@ def _invent_game(chance: Random, run: Run, place: int) -> str:
 
 
 def _play_opening(number: int) -> chess.Board:
-    """The position after the opening of a pair, the same for both games."""
+    """Return the position after the opening of a pair, the same for both games."""
     board, chance = chess.Board(START), Random(number)  # noqa: S311 - no secret
     for _ in range(OPENING_PLIES):
         board.push(chance.choice(_list_moves(board)))
@@ -65,7 +65,7 @@ def _play_opening(number: int) -> chess.Board:
 
 
 def _play(chance: Random, board: chess.Board, most: int) -> Iterator[str]:
-    """Moves with the comments that a match runner adds: score, depth, time and nodes."""
+    """Yield moves with the comments that a match runner adds: score, depth, time and nodes."""
     score = 0.0
     for ply in range(most):
         legal = _list_moves(board)
@@ -88,13 +88,13 @@ def _list_moves(board: chess.Board) -> list[chess.Move]:
 
 
 def _weigh(board: chess.Board, move: chess.Move) -> int:
-    """The weight of a move: captures weigh most, so that the board empties."""
+    """Return the weight of a move: captures weigh most, so that the board empties."""
     taken = board.piece_at(move.to_square)
     return taken.piece_type if taken else 0
 
 
 def invent_log(failure: Event) -> str:
-    """The log that a worker writes about a task that failed."""
+    """Return the log that a worker writes about a task that failed."""
     return "\n".join(
         (*ORDINARY_LINES, f"Traceback: {failure.message}", "The task is given up.", "")
     )
@@ -104,17 +104,17 @@ def invent_log(failure: Event) -> str:
 
 
 def invent_net(chance: Random) -> tuple[str, bytes]:
-    """A small net and its file name, which contains its hash."""
+    """Return a small net and its file name, which contains its hash."""
     weights = chance.randbytes(24_000)
     return f"nn-{hashlib.sha256(weights).hexdigest()[:12]}.nnue", weights
 
 
 def invent_book(first: int, openings: int) -> bytes:
-    """A book of `openings` legal positions."""
+    """Return a book of `openings` legal positions."""
     boards = (_play_opening(first + number) for number in range(openings))
     return "".join(f"{board.epd()}\n" for board in boards).encode()
 
 
 def invent_program(chance: Random) -> bytes:
-    """A file that begins like a program but does nothing."""
+    """Return a file that begins like a program but does nothing."""
     return b"\x7fELF" + chance.randbytes(8_000)

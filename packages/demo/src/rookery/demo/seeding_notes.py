@@ -35,7 +35,7 @@ OFF_THE_BRANCH = 0.08
 
 
 def invent_failure(chance: Random, run: Run, task: Task) -> Event:
-    """A failure whose message usually occurs only once in the run."""
+    """Return a failure whose message usually occurs only once in the run."""
     draw = chance.random()
     if draw < 0.2:
         return about_task(Action.DEAD_TASK, run, task, task.reported)
@@ -45,8 +45,8 @@ def invent_failure(chance: Random, run: Run, task: Task) -> Event:
 
 
 def invent_repeated_failures(run: Run, tasks: Sequence[Task]) -> Iterator[Event]:
-    """The events of tasks with too many crashes, and in some runs a problem that several machines
-    have one after the other."""
+    """Yield the events of tasks with too many crashes, and in some runs a problem that several
+    machines have one after the other."""
     for task in tasks:
         if task.results.excessive():
             yield excess_event(run, task, task.reported)
@@ -65,7 +65,8 @@ def invent_repeated_failures(run: Run, tasks: Sequence[Task]) -> Iterator[Event]
 
 
 def invent_review(run: Run) -> ReviewFacts:
-    """The review that a server would have made of the sources of a run, which don't exist."""
+    """Return the review that a server would have made of the sources of a run, which don't
+    exist."""
     chance = Random(f"review of {run.id}")  # noqa: S311 - no secret
     earlier = chance.randint(0, MOST_EARLIER_RUNS)
     if chance.random() < UNREAD_SOURCES:

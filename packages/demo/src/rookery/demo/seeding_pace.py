@@ -27,7 +27,7 @@ class PlayedPace:
 def draw_pace(
     chance: Random, run: Run, tasks: int, now: datetime, machines: Sequence[Machine] = ()
 ) -> PlayedPace:
-    """The pace of a run that `machines` play now, or, without any, of one that was played
+    """Return the pace of a run that `machines` play now, or, without any, of one that was played
     earlier."""
     room = (now - run.created) / (tasks + 2)
     if machines:
@@ -44,7 +44,7 @@ def draw_pace(
 def _draw_present_pace(
     chance: Random, run: Run, tasks: int, room: timedelta, machines: Sequence[Machine]
 ) -> PlayedPace:
-    """The pace of a run that has played for some hours, or until it has many games."""
+    """Return the pace of a run that has played for some hours, or until it has many games."""
     a_minute = machines_pace(run, machines)
     games = min(a_minute * chance.uniform(90, 480), chance.uniform(6_000, MOST_GAMES))
     each = min(timedelta(minutes=games / tasks / a_minute), room)

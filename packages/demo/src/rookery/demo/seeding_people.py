@@ -84,8 +84,8 @@ def invent_engines() -> tuple[EngineRecord, ...]:
 
 
 def invent_machine(chance: Random, number: int) -> Machine:
-    """A machine of one of the people, most of whom have few; two of three machines run our own
-    worker."""
+    """Return a machine of one of the people, most of whom have few; two of three machines run our
+    own worker."""
     name, arch, speed = chance.choice(PROCESSORS)
     user = NAMES[min(int(chance.expovariate(5) * len(NAMES)), len(NAMES) - 5)]
     system = "Darwin 23.6.0" if name.startswith("Apple") else chance.choice(SYSTEMS)

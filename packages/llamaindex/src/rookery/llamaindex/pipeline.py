@@ -86,13 +86,13 @@ class AnswerState:
         self.is_stored = False
 
     def await_reader(self) -> bool:
-        """Waits, in the engine's thread, for the reader, who may be far behind; returns whether the
+        """Wait, in the engine's thread, for the reader, who may be far behind; return whether the
         answer was completed and read to its end."""
         return self.read.wait(READ_SECONDS) and self.failure is None and not self.left
 
     @contextmanager
     def storing(self) -> Iterator[None]:
-        """Notes whether the block has stored the answer. A failure is kept for whoever reads the
+        """Note whether the block has stored the answer. A failure is kept for whoever reads the
         answer, because the engine's thread would print it."""
         try:
             yield
@@ -102,7 +102,7 @@ class AnswerState:
             self.is_stored = True
 
     def check(self) -> None:
-        """Raises what has failed; NotStored if the answer was not stored without a reason."""
+        """Raise what has failed; NotStored if the answer was not stored without a reason."""
         if self.failure is not None:
             raise self.failure
         if not self.is_stored:
@@ -219,7 +219,7 @@ class BM25Retriever(BaseRetriever):
         return _list_nodes(state.passages)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        """The argument must have this name, because LlamaIndex passes it by name."""
+        """Retrieve; the argument must have this name, because LlamaIndex passes it by name."""
         state = self._state
         state.passages = await state.steps.on_loop.search(state.question, state.recalled)
         return _list_nodes(state.passages)
@@ -264,8 +264,8 @@ class AnswererLLM(CustomLLM):
             yield CompletionResponse(text=said, delta=piece)
 
     def _write(self) -> Iterator[str]:
-        """The pieces of the answer. On an error it ends instead of raising, because the engine's
-        thread would print the exception."""
+        """Yield the pieces of the answer. On an error it ends instead of raising, because the
+        engine's thread would print the exception."""
         state = self._state
         try:
             chosen = state.steps.choose_answerer(state.question)
@@ -292,13 +292,13 @@ class WholePrompt(PromptHelper):
 
 
 def prepare_library() -> None:
-    """Sets LlamaIndex's global settings, which nothing else of ours uses."""
+    """Set LlamaIndex's global settings, which nothing else of ours uses."""
     set_global_tokenizer(str.split)  # the default would load a vocabulary of a megabyte
     Settings.prompt_helper = WholePrompt()
 
 
 def make_engine(state: AnswerState) -> CondensePlusContextChatEngine:
-    """The chat engine of one answer. The retriever does the condensing: it adds words of the
+    """Return the chat engine of one answer. The retriever does the condensing: it adds words of the
     question that this one refers to, so that both pipelines find the same."""
     memory = ChatMemoryBuffer(
         token_limit=CONTEXT_TOKENS,
@@ -314,7 +314,7 @@ def make_engine(state: AnswerState) -> CondensePlusContextChatEngine:
 def query_rag_stream(
     steps: BridgedSteps, question: Question, held: HeldCall | None = None
 ) -> Iterator[AskEvent]:
-    """Yields sources, pieces of the answer, and the end; blocks in between. If it is closed early,
+    """Yield sources, pieces of the answer, and the end; blocks in between. If it is closed early,
     nothing is stored."""
     state = AnswerState(steps, question, held or HeldCall(0.0))
     response = make_engine(state).stream_chat(question.text)
@@ -336,7 +336,7 @@ def query_rag_stream(
 def query_rag(
     steps: BridgedSteps, question: Question, held: HeldCall | None = None
 ) -> ask.AskAnswer:
-    """The complete answer; blocks."""
+    """Return the complete answer; blocks."""
     state = AnswerState(steps, question, held or HeldCall(0.0))
     state.read.set()
     response = make_engine(state).chat(question.text)
@@ -346,14 +346,14 @@ def query_rag(
 
 
 def list_sources(response: Any, state: AnswerState) -> tuple[FoundPassage, ...]:
-    """The passages behind the nodes that the engine used, in its order."""
+    """Return the passages behind the nodes that the engine used, in its order."""
     by_id = {passage.id: passage for passage in state.passages}
     return tuple(by_id[node.node_id] for node in response.source_nodes if node.node_id in by_id)
 
 
 def read_pieces(response: StreamingAgentChatResponse, state: AnswerState) -> Iterator[str]:
-    """The pieces that the engine's thread puts into its queue. LlamaIndex's own `response_gen`
-    polls without a pause, and so uses a processor for each waiting stream."""
+    """Yield the pieces that the engine's thread puts into its queue. LlamaIndex's own
+    `response_gen` polls without a pause, and so uses a processor for each waiting stream."""
     thread = response.write_response_to_history_thread
     while True:
         ended = state.written.is_set() or not thread.is_alive()

@@ -68,7 +68,7 @@ class SideClock:
             self.remaining_ms += round(1000 * tc.seconds)
 
     def go_words(self, side: str) -> str:
-        """The arguments of `go` about this clock, which both engines receive."""
+        """Return the arguments of `go` about this clock, which both engines receive."""
         if not isinstance(self.tc, ClockControl):
             return ""
         text = f" {side}time {max(1, self.remaining_ms)}"
@@ -80,7 +80,7 @@ class SideClock:
 
 
 def go_line(mover: SideClock, white: SideClock, black: SideClock) -> bytes:
-    """The command that starts the mover's search."""
+    """Return the command that starts the mover's search."""
     if isinstance(mover.tc, Nodes):
         words = f" nodes {mover.tc.nodes}"
     elif isinstance(mover.tc, Depth):
@@ -122,7 +122,7 @@ class SpentTime:
 
 
 def spent_time(asked_at: float, read_at: float, written_at: float | None) -> SpentTime:
-    """The time of a move from three moments on one clock.
+    """Return the time of a move from three moments on one clock.
 
     A timestamp from before the request or after the reading is ignored.
     """

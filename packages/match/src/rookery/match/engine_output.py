@@ -144,7 +144,7 @@ def _score(said: dict[bytes, bytes]) -> Score | None:
 
 
 def _number(said: dict[bytes, bytes], name: bytes) -> int | None:
-    """The word after a name, if it is a number within limits."""
+    """Return the word after a name, if it is a number within limits."""
     try:
         value = int(said[name])
     except (KeyError, ValueError):

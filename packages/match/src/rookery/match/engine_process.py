@@ -72,8 +72,8 @@ def launch_engine(
 
 
 def stamped_pipe() -> tuple[int, int] | None:
-    """The reading and the writing end of a named pipe whose name is already removed; None if none
-    can be made."""
+    """Return the reading and the writing end of a named pipe whose name is already removed; None if
+    none can be made."""
     try:
         with tempfile.TemporaryDirectory(dir=_place()) as folder:
             name = Path(folder, OUTPUT)
@@ -113,8 +113,8 @@ class TimedLine:
 
 
 def wall_offset() -> float:
-    """The offset from the clock that moves are timed with to that of file timestamps, which people
-    may set."""
+    """Return the offset from the clock that moves are timed with to that of file timestamps, which
+    people may set."""
     return clock_gettime(CLOCK_REALTIME) - perf_counter()
 
 
@@ -189,7 +189,7 @@ class EngineProcess:
     async def expect(
         self, wanted: bytes, seconds: float, listening: Callable[[bytes], None] | None = None
     ) -> TimedLine:
-        """The next line that begins with the wanted word. Raises an EngineFault if there is
+        """Return the next line that begins with the wanted word. Raise an EngineFault if there is
         none."""
         if self._fault:
             raise type(self._fault)

@@ -95,7 +95,7 @@ FastchessNews = FastchessStarted | FastchessFinished | FastchessComplaint
 
 
 def read_fastchess_line(line: str) -> FastchessNews | None:
-    """The news in a line of output; None if there is none."""
+    """Return the news in a line of output; None if there is none."""
     text = line[:LINE_CHARACTERS].rstrip()
     if prefix := _LOG_PREFIX.match(text):
         text = text[prefix.end() :]
@@ -119,7 +119,7 @@ def termination_of(reason: str) -> Termination:
 
 
 def _players(text: str) -> tuple[str, str] | None:
-    """The two names in `A vs B`. A pattern with two texts of any length would take quadratic
+    """Return the two names in `A vs B`. A pattern with two texts of any length would take quadratic
     time."""
     first, _, second = text.rpartition(" vs ")
     return (first, second) if first and second else None
@@ -159,7 +159,7 @@ class FastchessMatch:
             raise _gave_up(f"it {describe_exit(code)}, {self._last_line}")
 
     async def _line(self) -> str:
-        """The next line of its output; empty at the end."""
+        """Return the next line of its output; empty at the end."""
         try:
             async with asyncio.timeout(self._silence):
                 line = (await self._lines.readline()).decode("utf-8", "replace")
@@ -182,7 +182,7 @@ class FastchessMatch:
         return []
 
     def _ended(self, news: FastchessFinished) -> list[Event]:
-        """The events for a game, and for its pair if it was the second one to end."""
+        """Return the events for a game, and for its pair if it was the second one to end."""
         number, place = divmod(news.game - 1, 2)
         result = _result(news)
         games = self._games.setdefault(number, {})
@@ -200,7 +200,7 @@ def _gave_up(why: str) -> MatchFault:
 
 
 def _result(news: FastchessFinished) -> GameResult:
-    """A result without moves, which fastchess writes only to its own file."""
+    """Return a result without moves, which fastchess writes only to its own file."""
     return GameResult(
         news.white,
         news.black,

@@ -39,26 +39,33 @@ class FastchessFiles:
     pgn: Path | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How much is played: the pairs of each pairing, or without end, and the games at a time."""
+
+    pairs: int | None
+    concurrency: int = 1
+    round_robin: bool = False
+
+
 def command_line(
     program: str,
     engines: Sequence[EngineSpec],
     setup: Setup,
     files: FastchessFiles,
-    *,
-    pairs: int | None,
-    concurrency: int = 1,
-    round_robin: bool = False,
+    schedule: Schedule,
 ) -> list[str]:
-    """The command line, which passes through no shell. Raises UnsupportedByFastchess.
+    """Return the command line, which passes through no shell. Raise UnsupportedByFastchess.
 
     It looks for programs and resolves links, so it may wait for the disk.
     """
+    pairs, concurrency = schedule.pairs, schedule.concurrency
     _check_match(engines, setup, files, pairs, concurrency)
     for engine in engines:
         _check_engine(engine)
     return [
         program,
-        *_tournament(pairs, concurrency, gauntlet=len(engines) > 2 and not round_robin),
+        *_tournament(pairs, concurrency, gauntlet=len(engines) > 2 and not schedule.round_robin),
         *("-variant", "fischerandom" if setup.chess960 else "standard"),
         *_adjudication(setup),
         *_openings(files),
@@ -68,7 +75,7 @@ def command_line(
 
 
 def silence_seconds(engines: Sequence[EngineSpec]) -> float:
-    """The silence after which a game must hang. fastchess itself would wait for ever.
+    """Return the silence after which a game must hang. fastchess itself would wait for ever.
 
     With fixed nodes or depth it sets no limit for engines.
     """
@@ -182,7 +189,7 @@ def _engine(engine: EngineSpec, margin_ms: int) -> Iterator[str]:
 
 
 def time_limit(tc: TimeControl) -> str:
-    """A time control as an option of an engine."""
+    """Return a time control as an option of an engine."""
     match tc:
         case ClockControl():
             return f"tc={tc}"

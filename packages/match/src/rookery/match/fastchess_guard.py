@@ -91,7 +91,8 @@ def kill_all(child: "subprocess.Popen[bytes]") -> None:
 
 
 def exit_like(code: int) -> int:
-    """The exit code for this process. Does not return if fastchess was killed by a signal."""
+    """Return the exit code for this process. Does not return if fastchess was killed by a
+    signal."""
     if code >= 0:
         return code
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

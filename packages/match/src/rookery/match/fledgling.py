@@ -87,8 +87,8 @@ def parse_go(words: Sequence[str]) -> GoLimits:
 def allowed_seconds(
     limits: GoLimits, *, white: bool, overhead_ms: int
 ) -> tuple[float, float] | None:
-    """The time after which no new iteration begins, and the time when the move is due; None without
-    a clock."""
+    """Return the time after which no new iteration begins, and the time when the move is due; None
+    without a clock."""
     if limits.movetime is not None:
         seconds = max(1, limits.movetime - min(overhead_ms, limits.movetime // 4)) / 1000
         return seconds, seconds
@@ -117,13 +117,13 @@ class InputLines:
         self.ended = False
 
     def wait(self) -> str | None:
-        """The next line; None at the end of the input."""
+        """Return the next line; None at the end of the input."""
         while not self._lines and not self.ended:
             self._read()
         return self._lines.popleft() if self._lines else None
 
     def poll(self) -> str | None:
-        """The next line if it is already there."""
+        """Return the next line if it is already there."""
         while (
             not self._lines and not self.ended and select.select([self._descriptor], [], [], 0)[0]
         ):
@@ -145,7 +145,8 @@ class InputLines:
 
 
 def draw_number(seed: int, purpose: str, board: chess.Board) -> int:
-    """A 64-bit number that depends only on seed, purpose and position, the same in every process.
+    """Return a 64-bit number that depends only on seed, purpose and position, the same in every
+    process.
 
     So a game with noise or blunders can be replayed anywhere and in any order.
     """
@@ -154,12 +155,12 @@ def draw_number(seed: int, purpose: str, board: chess.Board) -> int:
 
 
 def noisy_nodes(nodes: int, percent: int, chance: int) -> int:
-    """A node limit, changed at random by up to this many percent either way."""
+    """Return a node limit, changed at random by up to this many percent either way."""
     return max(1, nodes + nodes * percent * (chance % 2001 - 1000) // 100_000)
 
 
 def uci_score(score: int) -> str:
-    """The words after `score` in an info line."""
+    """Return the words after `score` in an info line."""
     if abs(score) <= MATE_BOUND:
         return f"cp {score}"
     moves = (MATE - abs(score) + 1) // 2
@@ -249,7 +250,7 @@ class Fledgling:
             self._say(f"info string position not set: {error}")
 
     def _bench(self) -> None:
-        """A fixed amount of work, whose node count distinguishes versions."""
+        """Do a fixed amount of work, whose node count distinguishes versions."""
         start, nodes = self._clock(), 0
         for fen in BENCH_POSITIONS:
             self._forget()

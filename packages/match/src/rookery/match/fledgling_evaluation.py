@@ -33,7 +33,7 @@ DEFAULTS: Mapping[str, int] = {name: default for name, (default, *_) in NUMBERS.
 
 
 def option_lines() -> Iterator[str]:
-    """The declaration of every option."""
+    """Yield the declaration of every option."""
     for name, (default, low, high) in NUMBERS.items():
         yield f"option name {name} type spin default {default} min {low} max {high}"
     for name, is_on in SWITCHES.items():
@@ -41,7 +41,8 @@ def option_lines() -> Iterator[str]:
 
 
 def with_option(options: Mapping[str, int], given: str, text: str) -> dict[str, int]:
-    """A copy with one option set. Raises ValueError for an unknown option or an invalid value."""
+    """Return a copy with one option set. Raise ValueError for an unknown option or an invalid
+    value."""
     name = next((name for name in options if name.lower() == given.lower()), None)
     if name is None:
         raise ValueError("there is no such option")
@@ -71,7 +72,7 @@ NEIGHBOUR_FILES = tuple(
 
 
 def _squares_ahead(square: int, ranks: range) -> int:
-    """The squares on a pawn's file and the neighbouring ones on these ranks."""
+    """Return the squares on a pawn's file and the neighbouring ones on these ranks."""
     files = chess.BB_FILES[square & 7] | NEIGHBOUR_FILES[square & 7]
     return files & sum(chess.BB_RANKS[rank] for rank in ranks)
 
@@ -88,12 +89,12 @@ def pack(middle: int, end: int) -> int:
 
 
 def unpack(packed: int) -> tuple[int, int]:
-    """The scores of the middle game and of the endgame."""
+    """Return the scores of the middle game and of the endgame."""
     return ((packed + 0x8000) & 0xFFFF) - 0x8000, (packed + 0x8000) >> 16
 
 
 def _square_bonus(piece: int, file: int, rank: int) -> tuple[int, int]:
-    """The bonus of a white piece on a square, in the middle game and in the endgame."""
+    """Return the bonus of a white piece on a square, in the middle game and in the endgame."""
     centre = 7 - (abs(2 * file - 7) + abs(2 * rank - 7)) // 2
     at_home, in_centre = rank == 0, file in (3, 4)
     if piece == chess.PAWN:
@@ -178,7 +179,8 @@ class Evaluation:
         return score + self._mobility * reached
 
     def _pawns(self, white: int, black: int) -> int:
-        """The pawn structure from White's point of view. It is cached because it changes rarely."""
+        """Return the pawn structure from White's point of view. It is cached because it changes
+        rarely."""
         known = self._pawn_scores.get((white, black))
         if known is None:
             if len(self._pawn_scores) >= MAX_PAWN_STRUCTURES:
@@ -215,7 +217,7 @@ ORDER_VALUES = (0, 1, 3, 3, 5, 9, 20)
 
 
 def captures(board: chess.Board) -> list[chess.Move]:
-    """Captures without en passant: of the most valuable piece by the least valuable one first."""
+    """Capture without en passant: of the most valuable piece by the least valuable one first."""
     found = list(board.generate_legal_moves(chess.BB_ALL, board.occupied_co[not board.turn]))
     if len(found) > 1:
         found.sort(key=lambda move: (_gain(board, move) << 15) + move_code(move), reverse=True)
@@ -245,5 +247,6 @@ def _gain(board: chess.Board, move: chess.Move) -> int:
 
 
 def move_code(move: chess.Move) -> int:
-    """The number of a move, by which moves of equal value are ordered the same everywhere."""
+    """Return the number of a move, by which moves of equal value are ordered the same
+    everywhere."""
     return (move.promotion or 0) << 12 | move.from_square << 6 | move.to_square

@@ -59,7 +59,8 @@ class SearchedPosition(NamedTuple):
 
 
 def position_key(board: chess.Board) -> PositionKey:
-    """A key with the whole position instead of a hash, so that two positions never share one."""
+    """Return a key with the whole position instead of a hash, so that two positions never share
+    one."""
     return (
         board.pawns,
         board.knights,
@@ -75,7 +76,8 @@ def position_key(board: chess.Board) -> PositionKey:
 
 
 def mate_shifted(score: int, plies: int) -> int:
-    """A mate's score as seen from this many plies further down; other scores stay the same."""
+    """Return a mate's score as seen from this many plies further down; other scores stay the
+    same."""
     if abs(score) <= MATE_BOUND:
         return score
     return score + plies if score > 0 else score - plies
@@ -150,7 +152,7 @@ class Iteration(NamedTuple):
 class Search:
     """One search of one position. Its limits may be changed while it runs."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a search shares with its engine, made in one place
         self,
         board: chess.Board,
         before: Sequence[PositionKey],
@@ -180,7 +182,7 @@ class Search:
         self._history = [0] * 8192
 
     def iterations(self, moves: Sequence[chess.Move], depths: int) -> Iterator[Iteration]:
-        """The result of each finished depth, and of the last unfinished one if it has any."""
+        """Yield the result of each finished depth, and of the last unfinished one if it has any."""
         candidates = list(moves)
         for depth in range(1, min(depths, MAX_DEPTH) + 1):
             root = self._board.copy(stack=False)
@@ -221,7 +223,8 @@ class Search:
     def _search_child(
         self, depth: int, alpha: int, beta: int, ply: int, *, is_first: bool, reduction: int = 0
     ) -> int:
-        """The score for the side that just moved. Later moves first get a null-window search."""
+        """Return the score for the side that just moved. Later moves first get a null-window
+        search."""
         if is_first:
             return -self._search(depth, -beta, -alpha, ply)
         score = -self._search(depth - reduction, -alpha - 1, -alpha, ply)
@@ -230,7 +233,7 @@ class Search:
         return score
 
     def _search(self, depth: int, alpha: int, beta: int, ply: int) -> int:
-        """The score of the present position for the side to move."""
+        """Return the score of the present position for the side to move."""
         board = self._board
         key = position_key(board)
         if self._is_drawn(key):
@@ -386,7 +389,7 @@ class Search:
         return Iteration(depth, score, self.nodes, (move, *self._expected_line(move, depth)))
 
     def _expected_line(self, move: chess.Move, depth: int) -> Iterator[chess.Move]:
-        """The moves after this one, as far as the table has them."""
+        """Yield the moves after this one, as far as the table has them."""
         board, met = self._board.copy(stack=False), set(self._before)
         for _ in range(depth):
             board.push(move)

@@ -346,7 +346,7 @@ class LocalMatch(QueuedMatch):
 
 
 async def iterate_jobs(jobs: Iterable[PairJob]) -> AsyncIterator[PairJob]:
-    """The jobs as an asynchronous iterator. Each is made when a slot asks for it."""
+    """Yield the jobs as an asynchronous iterator. Each is made when a slot asks for it."""
     for job in jobs:
         yield job
 

@@ -192,7 +192,7 @@ class PairResult:
 
 
 def pair_results(points: tuple[int, int], *, crashes: int = 0, time_losses: int = 0) -> Results:
-    """A pair's counts from the half points of its first engine in each game."""
+    """Return a pair's counts from the half points of its first engine in each game."""
     bins = [0, 0, 0, 0, 0]
     bins[sum(points)] = 1
     pentanomial: Pentanomial = (bins[0], bins[1], bins[2], bins[3], bins[4])
@@ -263,8 +263,8 @@ class MatchFault(Complaint):
 
 
 def file_fault(path: Path, error: OSError) -> MatchFault:
-    """The fault for a file that the match writes to. The match can be continued from its resume
-    file."""
+    """Return the fault for a file that the match writes to. The match can be continued from its
+    resume file."""
     return MatchFault(f"{path} can't be written: {error.strerror}.")
 
 
@@ -292,7 +292,8 @@ Openings = Callable[[int], Opening]
 
 
 def openings_of(book: OpeningBook | None, order: OpeningOrder | None) -> Openings:
-    """The n-th opening of a book in this order. Without a book it is the starting position."""
+    """Return the n-th opening of a book in this order. Without a book it is the starting
+    position."""
     if book is None or order is None:
         return lambda _: STANDARD
 
@@ -321,8 +322,8 @@ def pair_jobs(
     rounds: int | None = None,
     played: Collection[int] = (),
 ) -> Iterator[PairJob]:
-    """The jobs, round by round: every pairing with the round's opening. Jobs already played are
-    left out."""
+    """Yield the jobs, round by round: every pairing with the round's opening. Jobs already played
+    are left out."""
     for turn in count() if rounds is None else range(rounds):
         for place, (first, second) in enumerate(pairings):
             number = turn * len(pairings) + place

@@ -27,7 +27,7 @@ LOWER_BITS = (1 << 31) - 1
 
 
 def _every(word: int, words: int) -> int:
-    """An integer with the same word in every place."""
+    """Return an integer with the same word in every place."""
     return int.from_bytes(word.to_bytes(8, "little") * words, "little")
 
 
@@ -45,7 +45,7 @@ TEMPER_43 = _every(WORD_MASK >> 43, WORDS)
 
 
 def mersenne_numbers(seed: int) -> Iterator[int]:
-    """The endless sequence of numbers that std::mt19937_64 generates for a seed."""
+    """Yield the endless sequence of numbers that std::mt19937_64 generates for a seed."""
     state = _seeded(seed & WORD_MASK)
     while True:
         state = _next_block(state)
@@ -61,8 +61,8 @@ def _seeded(seed: int) -> int:
 
 
 def _next_block(state: int) -> int:
-    """The next state: the first half needs only old words, the second half needs the new first
-    half."""
+    """Return the next state: the first half needs only old words, the second half needs the new
+    first half."""
     low, high = state & HALF_MASK, state >> HALF_BITS
     first_high = (high & WORD_MASK) << (HALF_BITS - WORD_BITS)
     new_low = high ^ _twisted(low, (low >> WORD_BITS) | first_high)
@@ -72,7 +72,7 @@ def _next_block(state: int) -> int:
 
 
 def _twisted(half: int, following: int) -> int:
-    """The twist of each word with the following word."""
+    """Return the twist of each word with the following word."""
     mixed = (half & UPPER_HALF) | (following & LOWER_HALF)
     odd = mixed & LOWEST_HALF
     # `odd` has one bit per word, so the product is the twist in each odd word. The bits that the
@@ -125,7 +125,8 @@ class OpeningOrder:
             self._lines, self._settled = shuffled, 0
 
     def __getitem__(self, pair: int) -> int:
-        """The book line (from 0) of the pair with this number (from 0, counted from the start)."""
+        """Return the book line (from 0) of the pair with this number (from 0, counted from the
+        start)."""
         if pair < 0:
             raise IndexError(pair)
         place = (self._offset + pair) % self.size
@@ -135,12 +136,13 @@ class OpeningOrder:
         return self._lines[place]
 
     def take(self, pairs: int) -> list[int]:
-        """The book lines of the first pairs."""
+        """Return the book lines of the first pairs."""
         return [self[pair] for pair in range(pairs)]
 
 
 def order_of_run(size: int, run_id: str, *, start: int = 1) -> OpeningOrder:
-    """The order that all workers of a run share. A task starts at 1 + games before it // 2."""
+    """Return the order that all workers of a run share. A task starts at 1 + games before it //
+    2."""
     return OpeningOrder(size, seed=seed_of_run(run_id), start=start)
 
 

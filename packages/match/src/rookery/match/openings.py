@@ -39,12 +39,12 @@ _FULL_MOVE = re.compile(r"\bfmvn\s+(\d+)\s*;")
 
 
 def epd_starts(text: bytes) -> "array[int]":
-    """The positions in the text at which openings begin."""
+    """Return the positions in the text at which openings begin."""
     return array("Q", (line.start() for line in LINE.finditer(text)))
 
 
 def epd_opening(line: str, *, chess960: bool) -> Opening:
-    """The opening in a line. Raises ValueError."""
+    """Return the opening in a line. Raise ValueError."""
     fields = line.lstrip("\ufeff").split(maxsplit=4)
     if len(fields) < 4:
         raise ValueError("a position has at least four fields")
@@ -81,7 +81,7 @@ class BookFormat(Enum):
 
 
 def read_book(path: Path) -> tuple[BookFormat, bytes]:
-    """The format and the text of a book file. Raises a BookFault."""
+    """Return the format and the text of a book file. Raise a BookFault."""
     try:
         return _unpacked(path)
     except (OSError, EOFError, zlib.error, zipfile.BadZipFile) as error:
@@ -90,7 +90,7 @@ def read_book(path: Path) -> tuple[BookFormat, bytes]:
 
 
 def book_sri(text: bytes) -> str:
-    """The identifier of a book in a task: SHA-384 of the text with line feeds, in base64."""
+    """Return the identifier of a book in a task: SHA-384 of the text with line feeds, in base64."""
     return base64.b64encode(hashlib.sha384(_with_line_feeds(text)).digest()).decode()
 
 
@@ -109,7 +109,7 @@ def _unpacked(path: Path) -> tuple[BookFormat, bytes]:
 
 
 def _member(path: Path, pack: zipfile.ZipFile) -> str:
-    """The name of the book in a .zip. A file named like the .zip itself is preferred."""
+    """Return the name of the book in a .zip. A file named like the .zip itself is preferred."""
     books = [name for name in pack.namelist() if PurePath(name).suffix in (".epd", ".pgn")]
     books.sort(key=lambda name: (PurePath(name).stem != PurePath(path.stem).stem, name))
     if not books:
@@ -162,7 +162,7 @@ _NUMBER = re.compile(r"\d+\.+|\d+$")
 
 
 def pgn_starts(text: bytes) -> "array[int]":
-    """The positions in the text at which games begin. A text without tags is one game."""
+    """Return the positions in the text at which games begin. A text without tags is one game."""
     found = array("Q", (m.start() for m in _TAG_BLOCK.finditer(text) if m.group("tags")))
     if not found and text.strip():
         found.append(0)
@@ -170,8 +170,8 @@ def pgn_starts(text: bytes) -> "array[int]":
 
 
 def pgn_opening(game: str, *, plies: int | None, chess960: bool) -> Opening:
-    """The opening of a game, up to the first move that can't be parsed. Raises ValueError if there
-    are no moves.
+    """Return the opening of a game, up to the first move that can't be parsed. Raise ValueError if
+    there are no moves.
 
     Like fastchess, it leaves out the move that ends the game, and everything after an illegal one.
     """
@@ -209,7 +209,7 @@ def _move(board: chess.Board, san: str, *, first: bool) -> chess.Move | None:
 
 
 def _main_line(movetext: str) -> Iterator[str]:
-    """The moves outside of variations, up to the result."""
+    """Yield the moves outside of variations, up to the result."""
     depth = 0
     for piece in _PIECE.finditer(movetext):
         if piece.group("open"):
@@ -255,7 +255,7 @@ class OpeningBook:
         plies: int | None = None,
         chess960: bool | None = None,
     ) -> "OpeningBook":
-        """A book from its text, which has line feeds as line ends."""
+        """Return a book from its text, which has line feeds as line ends."""
         starts = epd_starts(text) if kind is BookFormat.EPD else pgn_starts(text)
         if not starts:
             raise BookFault(f"the book {name} has no openings")
@@ -278,7 +278,7 @@ class OpeningBook:
         return any(word in self.name.lower() for word in FISCHER_RANDOM_NAMES)
 
     def __getitem__(self, index: int) -> Opening:
-        """The opening at a place in the file, counted from 0. Raises BookFault."""
+        """Return the opening at a place in the file, counted from 0. Raise BookFault."""
         raw = self._raw(index).decode("utf-8", "replace")
         try:
             if self.format is BookFormat.EPD:

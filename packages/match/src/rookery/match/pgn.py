@@ -28,7 +28,8 @@ ROSTER = {
 
 
 def pgn_text(game: GameResult, tags: Sequence[Tag] = ()) -> str:
-    """The whole game. `tags` have what the game itself does not know (Event, Round, Date)."""
+    """Return the whole game. `tags` have what the game itself does not know (Event, Round,
+    Date)."""
     found = ROSTER | dict(_tags(game)) | dict(tags)
     head = "\n".join(f'[{name} "{_quoted(value)}"]' for name, value in found.items())
     return f"{head}\n\n{_wrapped(_words(game))}\n\n"

@@ -226,7 +226,7 @@ class Position:
         return RuleEnding.REPETITION if self._occurrences >= 3 else None
 
     def uci_command(self) -> bytes:
-        """The `position` command for this position."""
+        """Return the `position` command for this position."""
         head = "startpos" if self.start_fen == chess.STARTING_FEN else f"fen {self.start_fen}"
         tail = f" moves {' '.join(self._moves)}" if self._moves else ""
         return f"position {head}{tail}".encode()
@@ -262,7 +262,7 @@ class Position:
 
 
 def position_after(opening: Opening, *, chess960: bool) -> Position:
-    """The position after an opening. Raises MatchFault."""
+    """Return the position after an opening. Raise MatchFault."""
     try:
         position = Position(opening.fen, chess960=chess960)
         for move in opening.moves:

@@ -6,26 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rookery.core.errors import Complaint
+from rookery.core.command import BadArgument
 
 # How many games this machine can play at once, and the expressions for that number.
 
 PROCESSORS = Path("/sys/devices/system/cpu")
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
+REFUSAL = "--concurrency can't be {!r}: write 4, MAX, PHYS-1 or MAX/2."
 _EXPRESSION = re.compile(r"(MAX|PHYS|\d{1,5})(?:([-/*])(\d{1,4}))?", re.ASCII)
 
 
-class BadConcurrency(Complaint):
-    """The number of games at a time is not valid."""
-
-    exit_code = 2
-
-    def __init__(self, text: str) -> None:
-        super().__init__(f"--concurrency can't be {text!r}: write 4, MAX, PHYS-1 or MAX/2.")
-
-
 def usable_processors(quota: Path = QUOTA) -> int:
-    """The number of processors that affinity and the container's quota allow."""
+    """Return the number of processors that affinity and the container's quota allow."""
     affinity = getattr(os, "sched_getaffinity", None)
     count = len(affinity(0)) if affinity else os.cpu_count() or 1
     try:
@@ -36,7 +28,7 @@ def usable_processors(quota: Path = QUOTA) -> int:
 
 
 def physical_cores(folder: Path = PROCESSORS) -> int:
-    """The number of physical cores; the number of processors if it is unknown."""
+    """Return the number of physical cores; the number of processors if it is unknown."""
     siblings = {path.read_text() for path in folder.glob("cpu[0-9]*/topology/thread_siblings_list")}
     usable = usable_processors()
     return min(len(siblings), usable) or usable
@@ -49,17 +41,17 @@ def default_concurrency(threads: int) -> int:
 
 def read_concurrency(text: str) -> int:
     """Parse a number, or an expression of MAX (processors) and PHYS (cores). Raises
-    BadConcurrency."""
+    BadArgument."""
     found = _EXPRESSION.fullmatch(text.strip().upper())
     if not found:
-        raise BadConcurrency(text)
+        raise BadArgument(REFUSAL.format(text))
     word, sign, number = found.groups()
     value = {"MAX": usable_processors, "PHYS": physical_cores}.get(word, lambda: int(word))()
     if sign:
         by = int(number)
         value = {"-": value - by, "*": value * by, "/": value // max(by, 1)}[sign]
     if not 1 <= value <= 4096:
-        raise BadConcurrency(text)
+        raise BadArgument(REFUSAL.format(text))
     return value
 
 
@@ -105,7 +97,7 @@ def _shares(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def local_nodes(folder: Path = NODES) -> tuple[frozenset[int], ...]:
-    """The processors of each node that this process may use. One node if the topology is
+    """Return the processors of each node that this process may use. One node if the topology is
     unknown."""
     allowed = frozenset(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     lists = [path.read_text() for path in sorted(folder.glob("node[0-9]*/cpulist"))]

@@ -101,11 +101,11 @@ class Referee:
         self._plies = 0
 
     def judge_opening(self, position: Position) -> GameEnd | None:
-        """The verdict on an opening after which nothing is left to play."""
+        """Return the verdict on an opening after which nothing is left to play."""
         return self.judge_by_rules(position) or self._judge_by_tablebase(position)
 
     def judge_by_rules(self, position: Position) -> GameEnd | None:
-        """The end by the rules of chess, if there is one."""
+        """Return the end by the rules of chess, if there is one."""
         ending = position.ending()
         if ending is None:
             return None
@@ -115,7 +115,7 @@ class Referee:
         return GameEnd(DRAW, Termination.NORMAL, f"Draw by {ending.value}")
 
     def judge_move(self, position: Position, score: Score | None) -> GameEnd | None:
-        """The verdict after a move with this score.
+        """Return the verdict after a move with this score.
 
         The rules take precedence over tablebases, those over scores, and scores over the length.
         """
@@ -173,7 +173,7 @@ def open_tables(folders: Sequence[str]) -> chess.syzygy.Tablebase:
 
 
 def make_probe(tables: chess.syzygy.Tablebase) -> TablebaseProbe:
-    """A function that looks up positions; it returns None for positions without a value."""
+    """Return a function that looks up positions; it returns None for positions without a value."""
 
     def probe(board: chess.Board) -> int | None:
         # The values of tables are valid only when the fifty-move count is zero.

@@ -37,7 +37,7 @@ class ReplayDifference:
 
 
 def read_recorded(path: Path, number: int) -> RecordedGame:
-    """The game with this number, counted from 1. Raises MatchFault."""
+    """Return the game with this number, counted from 1. Raise MatchFault."""
     with path.open(encoding="utf-8", errors="replace") as file:
         for _ in range(number - 1):
             if not chess.pgn.skip_game(file):
@@ -57,7 +57,7 @@ def read_recorded(path: Path, number: int) -> RecordedGame:
 
 
 def _plain(value: str) -> str:
-    """A tag's value without escapes, which the reader leaves in."""
+    """Return a tag's value without escapes, which the reader leaves in."""
     return value.replace('\\"', '"').replace("\\\\", "\\")
 
 

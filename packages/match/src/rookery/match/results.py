@@ -34,7 +34,7 @@ class PairScore:
 
 
 def pair_score_of(pair: PairResult) -> PairScore:
-    """The counted results of two games."""
+    """Return the counted results of two games."""
     results = pair.results
     one, two = pair.games
     return PairScore(
@@ -132,7 +132,7 @@ class _Meeting:
 
 
 def rate_engines(names: Sequence[str], meetings: Mapping[Pairing, Results]) -> list[Rating]:
-    """The ratings, best first. Results are from the point of view of the first name of each
+    """Return the ratings, best first. Results are from the point of view of the first name of each
     pairing."""
     met = [_meeting(names, pairing, results) for pairing, results in meetings.items()]
     met = [one for one in met if one.games]
@@ -175,7 +175,7 @@ def _most_likely(count: int, met: Sequence[_Meeting]) -> list[float]:
 def _derivatives(
     elos: Sequence[float], met: Sequence[_Meeting]
 ) -> tuple[list[float], list[list[float]]]:
-    """The gradient of the log-likelihood, and its negative curvature."""
+    """Return the gradient of the log-likelihood, and its negative curvature."""
     count = len(elos)
     slope, curve = [0.0] * count, [[0.0] * count for _ in range(count)]
     for place, elo in enumerate(elos):
@@ -201,7 +201,7 @@ def _spread(matrix: list[list[float]], one: int, other: int, value: float) -> No
 
 
 def _errors(elos: Sequence[float], met: Sequence[_Meeting]) -> list[float]:
-    """The 95 % half widths: the inverse curvature on both sides of the observed variance of
+    """Return the 95 % half widths: the inverse curvature on both sides of the observed variance of
     points."""
     count = len(elos)
     _, curve = _derivatives(elos, met)
@@ -223,7 +223,7 @@ def _errors(elos: Sequence[float], met: Sequence[_Meeting]) -> list[float]:
 
 
 def _solved(matrix: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
-    """The solution of a system of linear equations, by elimination with pivots."""
+    """Return the solution of a system of linear equations, by elimination with pivots."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     size = len(rows)
     for place in range(size):
@@ -248,7 +248,7 @@ def _row(name: str, elo: float, error: float, meetings: Mapping[Pairing, Results
 
 
 def mirror_results(results: Results) -> Results:
-    """The same results from the other engine's point of view."""
+    """Return the same results from the other engine's point of view."""
     p = results.pentanomial
     return Results(
         results.losses,

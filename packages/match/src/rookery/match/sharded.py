@@ -73,13 +73,13 @@ class _Runner:
             raise MatchFault(f"A runner process {how} in the middle of its games.")
 
     def _renumbered(self, event: Event) -> Event:
-        """The event with its slot numbered among all those of the match."""
+        """Return the event with its slot numbered among all those of the match."""
         if not isinstance(event, PairEnded):
             return event
         return PairEnded(replace(event.pair, slot=self._first_slot + event.pair.slot))
 
     async def _exit_code(self) -> int | None:
-        """The exit code of the process. Its output ends a moment before it."""
+        """Return the exit code of the process. Its output ends a moment before it."""
         for _ in range(EXIT_LOOKS):
             if (code := self._process.poll()) is not None:
                 return code

@@ -38,7 +38,8 @@ class Tuner:
         self._issued: dict[int, Issued] = {}
 
     def jobs(self) -> Iterator[PairJob]:
-        """The pairs. Each is perturbed around the values of the moment when it is requested."""
+        """Yield the pairs. Each is perturbed around the values of the moment when it is
+        requested."""
         while self.tune.iteration + len(self._issued) < self.tune.schedule.iterations:
             yield self._job(self._number)
 

@@ -88,7 +88,8 @@ class UciEngine:
         return EngineMove(move, self._spent(line), line.read_at, info)
 
     def _spent(self, line: TimedLine) -> SpentTime:
-        """The time of a move. Timestamps use the wall clock, which people may set meanwhile."""
+        """Return the time of a move. Timestamps use the wall clock, which people may set
+        meanwhile."""
         was_set = abs(wall_offset() - self._offset) > LATE_SLACK_SECONDS
         return spent_time(self._asked_at, line.read_at, None if was_set else line.written_at)
 
@@ -168,7 +169,7 @@ _AFTER_DEFAULT = {"spin": ("min", "max"), "combo": ("var",)}
 
 
 def _default_of(words: Sequence[str]) -> str | None:
-    """The value that an `option` line reports; None if it reports none."""
+    """Return the value that an `option` line reports; None if it reports none."""
     kind, *rest = words[words.index("type") + 1 :] or ("",)
     if "default" not in rest:
         return None
@@ -177,8 +178,8 @@ def _default_of(words: Sequence[str]) -> str | None:
 
 
 def _unusable(spec: EngineSpec, why: str) -> MatchFault:
-    """The fault for an engine that can't be started or does not speak UCI, so that no game would be
-    fair."""
+    """Return the fault for an engine that can't be started or does not speak UCI, so that no game
+    would be fair."""
     return MatchFault(f"The engine {spec.name} cannot play: {why}.")
 
 
@@ -216,7 +217,7 @@ async def _inspected(spec: EngineSpec, threads: Threads) -> InspectedEngine:
 
 
 def _presentable(name: str) -> str:
-    """The name as one printable line of limited length."""
+    """Return the name as one printable line of limited length."""
     plain = "".join(letter if letter.isprintable() else " " for letter in name)
     return " ".join(plain.split())[:LONGEST_NAME].rstrip()
 

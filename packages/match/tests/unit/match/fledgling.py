@@ -9,7 +9,7 @@ from rookery.match.fledgling import Fledgling, InputLines
 
 @contextmanager
 def spoken(*commands: str) -> Iterator[InputLines]:
-    """An lines with these lines; its other end stays open, or the engine would leave."""
+    """Yield an lines with these lines; its other end stays open, or the engine would leave."""
     reading, writing = os.pipe()
     try:
         os.write(writing, "".join(f"{command}\n" for command in commands).encode())
@@ -20,7 +20,7 @@ def spoken(*commands: str) -> Iterator[InputLines]:
 
 
 def conversation(*commands: str) -> list[str]:
-    """What the engine says to these commands, all of which are there from the beginning."""
+    """Return what the engine says to these commands, all of which are there from the beginning."""
     said: list[str] = []
     with spoken(*commands, "quit") as lines:
         Fledgling(lines, said.append).run()
@@ -28,7 +28,7 @@ def conversation(*commands: str) -> list[str]:
 
 
 def thought(position: str, go: str, *before: str) -> list[str]:
-    """What the engine says about one position."""
+    """Return what the engine says about one position."""
     said: list[str] = []
     with spoken() as lines:
         engine = Fledgling(lines, said.append)

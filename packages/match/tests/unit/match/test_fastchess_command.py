@@ -8,6 +8,7 @@ import pytest
 from rookery.core.model.timecontrol import parse
 from rookery.match.fastchess_command import (
     FastchessFiles,
+    Schedule,
     UnsupportedByFastchess,
     command_line,
     silence_seconds,
@@ -31,14 +32,12 @@ def told(
         engines or (NEW, BASE),
         setup or Setup(),
         files or FastchessFiles(),
-        pairs=pairs,
-        concurrency=3,
-        round_robin=round_robin,
+        Schedule(pairs, 3, round_robin=round_robin),
     )
 
 
 def after(words: list[str], option: str) -> list[str]:
-    """The words of one option, up to the next."""
+    """Return the words of one option, up to the next."""
     rest = words[words.index(option) + 1 :]
     end = next((i for i, word in enumerate(rest) if word.startswith("-")), len(rest))
     return rest[:end]

@@ -109,7 +109,7 @@ def test_the_moves_searched_can_be_given() -> None:
 
 
 def wandered(seed: int) -> chess.Board:
-    """A position somewhere in a game of Fischer random chess played by chance."""
+    """Return a position somewhere in a game of Fischer random chess played by chance."""
     chance = random.Random(seed)
     board = chess.Board.from_chess960_pos(chance.randrange(960))
     for _ in range(chance.randrange(120)):

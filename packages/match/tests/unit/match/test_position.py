@@ -121,7 +121,8 @@ def judged(board: chess.Board, text: str) -> bool:
 
 
 def mistakes(board: chess.Board, texts: list[str]) -> list[str]:
-    """Moves that are taken for legal and are not, or that are legal, no castling, and refused."""
+    """Return the moves that are taken for legal and are not, or that are legal, no castling, and
+    refused."""
     found = []
     for text in texts:
         said, legal = is_surely_legal(board, [text]), judged(board, text)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from rookery.core.command import BadArgument
 from rookery.match.processors import (
     MOST_GAMES,
-    BadConcurrency,
     Shard,
     local_nodes,
     physical_cores,
@@ -24,7 +24,7 @@ def test_numbers_and_expressions() -> None:
 
 @pytest.mark.parametrize("text", ["", "0", "MAX-100000", "two", "MAX+", "-1", "9999", "1; ls"])
 def test_what_is_no_number_of_games_is_refused(text: str) -> None:
-    with pytest.raises(BadConcurrency):
+    with pytest.raises(BadArgument, match="write 4, MAX"):
         read_concurrency(text)
 
 

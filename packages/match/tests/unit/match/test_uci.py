@@ -32,7 +32,7 @@ REPORTED = (
 
 
 def told(*options: tuple[str, str], threads: int = 1, chess960: bool = False) -> list[str]:
-    """The setoption commands for these options, without that word."""
+    """Return the setoption commands for these options, without that word."""
     command = (sys.executable, "-S", "-c", ENGINE, *REPORTED)
     spec = EngineSpec("engine", command, options, "10+0.1", threads)
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace as with_fields
 
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
-from rookery.server.farm.columns import UnknownKind
+from rookery.server.db.target import Problem
 from rookery.server.farm.commits import CommitQueue
 from rookery.server.farm.store import FleetStore
 from tests.makers import make_run
@@ -71,7 +71,7 @@ async def test_a_task_comes_back_as_it_was(
 async def test_a_row_of_an_unknown_kind_is_named(postgres_store: FleetStore) -> None:
     await kept(postgres_store, changed(make_run("a")))
     await postgres_store.reads._pool.execute("UPDATE runs SET kind = 'gauntlet'")
-    with pytest.raises(UnknownKind, match="gauntlet"):
+    with pytest.raises(Problem, match="gauntlet"):
         await postgres_store.reads.run(make_run("a").id)
 
 

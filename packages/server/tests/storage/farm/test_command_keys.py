@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rookery.core.model.events import Action
-from rookery.core.model.run import NotApprover
+from rookery.core.model.run import NotYours
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.terms import Store
 from rookery.server.http.command_keys import CommandKey, KeyReused, command_key_scope
@@ -82,7 +82,7 @@ async def test_what_was_refused_is_decided_anew(store: Store) -> None:
         await fleet.commands.submit(RUN)
         for repeated in (False, True):
             with (
-                pytest.raises(NotApprover),
+                pytest.raises(NotYours, match="only an approver may do this"),
                 command_key_scope(CommandKey("one", repeated=repeated)),
             ):
                 await fleet.commands.approve(RUN.id, OWNER)

@@ -13,13 +13,13 @@ from rookery.core.model.task import recounted
 from rookery.server.db.fence import FencedOff
 from rookery.server.db.lease import Lease
 from rookery.server.db.pool import Queries
-from rookery.server.db.target import Target, set_hook
+from rookery.server.db.target import Problem, Target, set_hook
 from rookery.server.farm.commits import CommitLimits, StateLost
 from rookery.server.farm.read_values import ChangedRuns
 from rookery.server.farm.rules.answers import Changes, Closing, DoneCommand, MachineBlock
 from rookery.server.farm.rules.purge import Purging
 from rookery.server.farm.store import PAUSE_SECONDS, FleetStore, open_fleet_store
-from rookery.server.farm.writing import PendingRows, RowsMissing, Writer
+from rookery.server.farm.writing import PendingRows, Writer
 from tests.database import pool_on
 from tests.eventually import eventually
 from tests.makers import NOW, later, make_run, pairs
@@ -156,7 +156,7 @@ async def test_rows_that_vanished_are_not_taken_for_written(
         await writer.write(pending(RUN, TASKS[0]), 1)
         await pool.execute("TRUNCATE tasks CASCADE")
         moved = replace(RUN, updated=later(1))
-        with pytest.raises(RowsMissing):
+        with pytest.raises(Problem, match="rows that were to be changed"):
             await writer.write(pending(moved, TASKS[0]), 2)
         await writer.close()
         assert await pool.fetchval("SELECT updated FROM runs") == RUN.updated

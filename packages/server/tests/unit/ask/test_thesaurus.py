@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from rookery.core.errors import Complaint
 from rookery.server.ask.thesaurus import (
     MOST_ALTERNATIVES,
-    BadThesaurus,
     Thesaurus,
     inflect,
     make_thesaurus,
@@ -80,7 +80,7 @@ def test_an_operator_adds_groups_of_their_own(tmp_path: Path) -> None:
     extra = tmp_path / "extra.txt"
     extra.write_text("# ours\nflubber, quux factor\n")
     assert "quux" in find_alternatives(read_lexicon(extra).thesaurus, "flubber")[0]
-    with pytest.raises(BadThesaurus, match="missing"):
+    with pytest.raises(Complaint, match=r"ROOKERY_ASK_THESAURUS.*missing"):
         read_lexicon(tmp_path / "missing.txt")
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from rookery.core.model.kinds import Report
-from rookery.core.model.run import ForeignTask
+from rookery.core.model.run import RunFault
 from rookery.server.farm.commits import QueueFull, StateLost
 from rookery.server.farm.primary import Rebuilding
 from rookery.server.farm.rules.answers import GO_ON
@@ -74,7 +74,7 @@ async def test_a_refusal_that_depends_on_state_waits_too(farm: MemoryFarm) -> No
     theft = started(farm.fleet.beat(type(stolen)(stolen.run, stolen.task, thief)))
     assert await is_waiting(theft)
     farm.store.commits.release()
-    with pytest.raises(ForeignTask):
+    with pytest.raises(RunFault, match="the task belongs to another worker"):
         await theft
     await asking
 

@@ -4,10 +4,10 @@ import pytest
 
 from rookery.core.model.kinds import Report
 from rookery.core.model.plan import Modification
-from rookery.core.model.run import ForeignTask, NotApprover, NotYours
+from rookery.core.model.run import NotYours, RunFault
 from rookery.core.stats.spsa import TuneBatch
 from rookery.server.farm import purges
-from rookery.server.farm.fleet import DrawnValues, NoTune
+from rookery.server.farm.fleet import DrawnValues
 from rookery.server.farm.jobs import FleetJobs
 from rookery.server.farm.rules.answers import DONE, OVER, HeldTask, TaskVerdict
 from rookery.server.farm.views import UnknownRun, UnknownTask
@@ -70,7 +70,7 @@ async def test_a_dead_task_of_a_tune_gets_no_values(farm: MemoryFarm) -> None:
 async def test_a_run_that_tunes_nothing_has_no_values(farm: MemoryFarm) -> None:
     await farm.submit(kind=sprt())
     task = await farm.granted()
-    with pytest.raises(NoTune):
+    with pytest.raises(RunFault, match="the run tunes no parameters"):
         await farm.fleet.request_spsa(call_of(task))
     assert farm.fleet.primary.is_serving
 
@@ -110,7 +110,7 @@ async def test_games_of_another_are_not_ones_own(farm: MemoryFarm) -> None:
     task = await farm.granted()
     await farm.fleet.commands.stop(run.id, BOSS)
     assert await farm.fleet.views.own_task(call_of(task)) == task.closed()
-    with pytest.raises(ForeignTask):
+    with pytest.raises(RunFault, match="the task belongs to another worker"):
         await farm.fleet.views.own_task(HeldTask(task.run, task.id, make_machine("thief")))
 
 
@@ -242,7 +242,7 @@ async def test_a_blocked_machine_stays_blocked_after_a_loss(farm: MemoryFarm) ->
 
 
 async def test_owners_block_their_own_machines_only(farm: MemoryFarm) -> None:
-    with pytest.raises(NotApprover):
+    with pytest.raises(NotYours, match="only an approver may do this"):
         await farm.fleet.commands.block("wanda-4cores-abc", "no", STRANGER)
 
 

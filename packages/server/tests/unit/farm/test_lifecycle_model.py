@@ -8,11 +8,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from rookery.core.model import run as faults
 from rookery.core.model.actor import Actor
 from rookery.core.model.kinds import Report
 from rookery.core.model.plan import Modification
-from rookery.core.model.run import DisplayState, Run
+from rookery.core.model.run import DisplayState, Run, RunFault
 from rookery.core.model.task import Task
 from rookery.server.farm.rules import lifecycle
 from rookery.server.farm.rules.answers import ComplaintWeight
@@ -82,14 +81,14 @@ class LifeCycle(RuleBasedStateMachine):
         if moved.run.status.finished:
             self.task = None
 
-    def refused(self, deed: Callable[[], TransitionResult], fault: type[faults.RunFault]) -> None:
-        with pytest.raises(fault):
+    def refused(self, deed: Callable[[], TransitionResult], words: str) -> None:
+        with pytest.raises(RunFault, match=words):
             deed()
 
     @rule()
     def approve(self) -> None:
         if self.model.finished:
-            self.refused(lambda: lifecycle.approve(self.run, BOSS, NOW), faults.WrongStage)
+            self.refused(lambda: lifecycle.approve(self.run, BOSS, NOW), "a run that is")
         else:
             self.settle(lifecycle.approve(self.run, BOSS, NOW))
             self.model.approved = True
@@ -97,7 +96,7 @@ class LifeCycle(RuleBasedStateMachine):
     @rule()
     def withdraw(self) -> None:
         if self.model.finished:
-            self.refused(lambda: lifecycle.withdraw(self.run, BOSS, NOW), faults.WrongStage)
+            self.refused(lambda: lifecycle.withdraw(self.run, BOSS, NOW), "a run that is")
         else:
             self.settle(lifecycle.withdraw(self.run, BOSS, NOW))
             self.model.approved = False
@@ -118,15 +117,15 @@ class LifeCycle(RuleBasedStateMachine):
             self.settle(lifecycle.restore(self.run, who, NOW))
             self.model.deleted = False
         else:
-            self.refused(lambda: lifecycle.restore(self.run, who, NOW), faults.WrongStage)
+            self.refused(lambda: lifecycle.restore(self.run, who, NOW), "a run that is")
 
     @rule(who=people)
     def reopen(self, who: Actor) -> None:
         model = self.model
         if model.failed:
-            self.refused(lambda: lifecycle.reopen(self.run, who, NOW), faults.HasFailed)
+            self.refused(lambda: lifecycle.reopen(self.run, who, NOW), "stopped by an error")
         elif model.decided:
-            self.refused(lambda: lifecycle.reopen(self.run, who, NOW), faults.AlreadyDecided)
+            self.refused(lambda: lifecycle.reopen(self.run, who, NOW), "the run is decided")
         else:
             self.settle(lifecycle.reopen(self.run, who, NOW))
             model.open(approved=model.approved)
@@ -138,7 +137,7 @@ class LifeCycle(RuleBasedStateMachine):
             self.settle(lifecycle.restart(self.run, who, NOW))
             model.open(approved=model.approved and who.approver)
         elif model.finished:
-            self.refused(lambda: lifecycle.restart(self.run, who, NOW), faults.NotFailed)
+            self.refused(lambda: lifecycle.restart(self.run, who, NOW), "was not stopped")
 
     @rule(who=people, games=st.sampled_from((1000, 2000, 3000)))
     def change_length(self, who: Actor, games: int) -> None:

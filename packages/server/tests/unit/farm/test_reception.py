@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as with_fields
 
-from rookery.core.model import run as faults
 from rookery.core.model.events import Action
 from rookery.core.model.kinds import Report, SprtTest, ticket_of
 from rookery.core.model.machine import Machine
-from rookery.core.model.run import DecidedBy, Run
+from rookery.core.model.run import DecidedBy, Run, RunFault
 from rookery.core.model.task import Results, Task
 from rookery.core.stats.spsa import TuneBatch, perturb
 from rookery.server.farm.rules import lifecycle, reception
@@ -380,10 +379,10 @@ def test_a_failure_after_games_is_not_held_against_the_machine() -> None:
 def test_a_call_about_anothers_task_is_refused() -> None:
     scene = Scene(make_run())
     thief = replace(scene.call, machine=with_fields(scene.task.machine, user="mallory"))
-    with pytest.raises(faults.ForeignTask):
+    with pytest.raises(RunFault, match="the task belongs to another worker"):
         scene.reception.beat(thief, NOW)
     ghost = replace(scene.call, machine=restarted(scene.task.machine))
-    with pytest.raises(faults.ForeignTask):
+    with pytest.raises(RunFault, match="the task belongs to another worker"):
         scene.reception.update(ghost, Report(pairs(ww=1)), NOW)
 
 

@@ -5,9 +5,10 @@ from typing import BinaryIO
 import pytest
 
 from rookery.core.boundary.offload import Threads
+from rookery.core.errors import Complaint
 from rookery.server.disk import StorageAway
 from rookery.server.files.blobs import read_blob, write_blob
-from rookery.server.files.copying import Copier, CopyCounts, CopyFailed, copy_blob
+from rookery.server.files.copying import Copier, CopyCounts, copy_blob
 from rookery.server.files.places import FilePlace
 from rookery.server.files.storage_health import StorageHealth
 from tests.fakes import HandClock
@@ -83,7 +84,7 @@ class ForgetfulBlobs(MemoryBlobs):
 async def test_a_copy_that_differs_is_removed_and_told() -> None:
     copying = Copying(ForgetfulBlobs())
     key = write_blob(copying.source, b"games")
-    with pytest.raises(CopyFailed, match="differs"):
+    with pytest.raises(Complaint, match="differs"):
         await copying.copier.copy([key])
     assert not copying.target.has(key)
 

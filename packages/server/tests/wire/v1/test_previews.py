@@ -8,7 +8,7 @@ import pytest
 from msgspec import UNSET
 
 from rookery.core.protocol import v1
-from rookery.server.machines.hosts import ROSTER_SECONDS
+from rookery.server.farm.hosts import ROSTER_SECONDS
 from tests.makers import make_machine
 from tests.people import BORIS
 from tests.submissions import SPRT, body

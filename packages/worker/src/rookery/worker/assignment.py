@@ -74,7 +74,7 @@ class Assignment:
 
 
 def read_assignment(answer: TaskAnswer) -> Assignment | None:
-    """The task in a server's answer; None if there is none. Raises NoAnswer or TaskFailed."""
+    """Return the task in a server's answer; None if there is none. Raise NoAnswer or TaskFailed."""
     if answer.task_waiting is not UNSET:
         return None
     if answer.run is UNSET or answer.task_id is UNSET:
@@ -104,7 +104,7 @@ def _args(body: Raw) -> dict[str, Any]:
 
 
 def match_setup(task: Assignment, syzygy: tuple[str, ...] = ()) -> Setup:
-    """The rules of the task's games."""
+    """Return the rules of the task's games."""
     plan = task.plan
     return Setup(
         adjudication=adjudication_of(plan),
@@ -116,7 +116,8 @@ def match_setup(task: Assignment, syzygy: tuple[str, ...] = ()) -> Setup:
 
 
 def adjudication_of(plan: Plan) -> Adjudication:
-    """The rules by which games end early: the run's own, and the official worker's for the rest."""
+    """Return the rules by which games end early: the run's own, and the official worker's for the
+    rest."""
     resign, draw = (OFFICIAL_RESIGN, OFFICIAL_DRAW) if plan.adjudication else (None, None)
     return Adjudication(plan.resign or resign, plan.draw or draw, plan.syzygy_men)
 
@@ -167,7 +168,7 @@ def _record(record: EngineRecord | None, engine: str) -> EngineRecord:
 
 
 def _signature(text: str) -> int | None:
-    """The signature; None if there is none."""
+    """Return the signature; None if there is none."""
     return int(text) if text.isdecimal() and int(text) else None
 
 

@@ -143,8 +143,8 @@ class WorkerIdentity:
 
 
 def unique_key(system: System, folder: Path, instance: int, prefix: str = "") -> str:
-    """The worker's key. Its first group identifies the machine and the worker on it, the rest this
-    process."""
+    """Return the worker's key. Its first group identifies the machine and the worker on it, the
+    rest this process."""
     machine = f"{system.host_id()} {folder} {instance}"
     head = prefix or sha256(machine.encode()).hexdigest()[:KEY_DIGITS]
     return "-".join([head, *str(uuid.uuid4()).split("-")[1:]])
@@ -196,8 +196,8 @@ def _lacking(record: EngineRecord, identity: WorkerIdentity) -> str:
 
 
 def _unmet(record: EngineRecord, identity: WorkerIdentity, abilities: Abilities) -> str:
-    """A need of a plain test of this engine that this machine does not meet; empty if there is
-    none."""
+    """Return a need of a plain test of this engine that this machine does not meet; empty if there
+    is none."""
     sides = (Side("new", "", engine=record.name), Side("base", "", engine=record.name))
     plan = Plan(sides, games=2, tc="10+0.1", owner="", book="openings.epd")
     demands = demands_of(plan, catalogue_of([record]))
@@ -216,7 +216,7 @@ MOST_INSTANCES = 1000
 
 
 def survey_machine(system: System) -> MachineFacts:
-    """The properties of the machine. It starts compilers, so call it in a thread."""
+    """Return the properties of the machine. It starts compilers, so call it in a thread."""
     cpu, tools = system.cpu(), tool_versions()
     compiler = next((name for name in COMPILERS if name in tools), COMPILERS[0])
     return MachineFacts(
@@ -237,7 +237,8 @@ def survey_machine(system: System) -> MachineFacts:
 
 
 def claim_instance(system: System, folder: Path) -> int:
-    """The number of this worker among those that share this folder on this machine, from 0."""
+    """Return the number of this worker among those that share this folder on this machine, from
+    0."""
     for number in range(MOST_INSTANCES):
         if system.lock(folder / f"{system.host_name()}-{number}.lock"):
             return number

@@ -20,6 +20,7 @@ from rookery.core.protocol.worker_answers import Settings, SpsaAnswer
 from rookery.match.fastchess import FastchessMatch
 from rookery.match.fastchess_command import (
     FastchessFiles,
+    Schedule,
     UnsupportedByFastchess,
     command_line,
     silence_seconds,
@@ -61,8 +62,8 @@ class Runners:
         return ShardedMatch(jobs, self.setup, concurrency=self.slots, nodes=self.nodes)
 
     def lasting(self) -> BatchedMatch | None:
-        """A match that keeps engines running between batches. None with fastchess, which starts
-        them for each."""
+        """Return a match that keeps engines running between batches. None with fastchess, which
+        starts them for each."""
         if self.fastchess:
             return None
         return BatchedMatch(self.setup, concurrency=self.slots, nodes=self.nodes)
@@ -75,7 +76,7 @@ class Runners:
         pairs: int,
         threads: Threads,
     ) -> Match:
-        """A match. With fastchess it finds its openings itself. Raises TaskFailed."""
+        """Return a match. With fastchess it finds its openings itself. Raise TaskFailed."""
         if not self.fastchess:
             return self.builtin(jobs)
         asked = partial(
@@ -84,8 +85,7 @@ class Runners:
             sides,
             self.setup,
             files,
-            pairs=pairs,
-            concurrency=self.slots,
+            Schedule(pairs, self.slots),
         )
         try:
             # Resolving links reads the disk.
@@ -95,7 +95,8 @@ class Runners:
 
 
 def write_script(spec: EngineSpec, folder: Path) -> EngineSpec:
-    """The engine as a program without arguments, because fastchess would split these at spaces."""
+    """Return the engine as a program without arguments, because fastchess would split these at
+    spaces."""
     script = folder / f"{spec.name.partition('-')[0].lower()}.sh"
     script.write_text(f"#!/bin/sh\nexec {shlex.join(spec.command)}\n", encoding="utf-8")
     script.chmod(0o700)
@@ -128,8 +129,8 @@ class SpsaBatch:
 def read_spsa_answer(
     answer: SpsaAnswer, new: EngineSpec, base: EngineSpec, chance: Chance
 ) -> SpsaBatch:
-    """The engines of a batch. Values for an official worker are rounded here, each up or down at
-    random."""
+    """Return the engines of a batch. Values for an official worker are rounded here, each up or
+    down at random."""
     joint = 0 if answer.sig is UNSET else answer.sig
     if answer.slots is not UNSET:
         parts = [
@@ -146,7 +147,7 @@ def read_spsa_answer(
 def tune_jobs(
     batch: SpsaBatch, openings: Openings, before: Results, first: Results, pairs: int
 ) -> Iterator[PairJob]:
-    """The pairs of a batch, with the openings that follow those of earlier batches."""
+    """Yield the pairs of a batch, with the openings that follow those of earlier batches."""
     offset = (before.games - first.games) // 2
     for number in range(pairs):
         values = batch.values[number % len(batch.values)]
@@ -242,7 +243,7 @@ class TaskMatches:
         )
 
     def _limit(self, pairs: int) -> float:
-        """The time limit for fastchess. The built-in runner limits every move instead."""
+        """Return the time limit for fastchess. The built-in runner limits every move instead."""
         sides = (self.prepared.new, self.prepared.base)
         limit = fmean(side.time_control.limit_seconds(self.prepared.nps) for side in sides)
         whole = limit * max(8.0, 2 * pairs / self._slots)
@@ -274,7 +275,7 @@ class TaskMatches:
         return await write(write_script, new, folder), await write(write_script, base, folder)
 
     def _files(self, plies: int) -> FastchessFiles:
-        """The files for fastchess, which reads the book and writes the games itself."""
+        """Return the files for fastchess, which reads the book and writes the games itself."""
         task = self.task
         book = self.context.books.file(task.plan.book) if plies > 0 else None
         seed = seed_of_run(task.name.run)
@@ -324,7 +325,7 @@ class TaskMatches:
         return counter
 
     async def _other(self, batch: SpsaBatch, supply: PairSupply, played: int, pairs: int) -> Match:
-        """A match for one batch, whose engines end with it."""
+        """Return a match for one batch, whose engines end with it."""
         sides = await self._make_startable(batch.values[0].new, batch.values[0].base)
         files = self._files(2 * self.task.plan.book_depth)
         files = replace(files, start=files.start + played)

@@ -49,7 +49,7 @@ class ResultCounter(Protocol):
         ...
 
     def rest(self) -> TaskProgress | None:
-        """What can be reported before a batch is complete, if anything."""
+        """Return what can be reported before a batch is complete, if anything."""
         ...
 
 
@@ -117,7 +117,7 @@ class TuneCounter:
         return self.told
 
     def rest(self) -> TaskProgress | None:
-        """Always None: the values move by all pairs of a batch together."""
+        """Return None, always: the values move by all pairs of a batch together."""
         return None
 
     def _spsa(self) -> SlotResult:

@@ -136,7 +136,7 @@ class BookCache:
         return self._folder / name
 
     async def load(self, name: str, sri: str, depth: int, *, chess960: bool) -> OpeningBook | None:
-        """The book; None if games begin from the starting position. Raises TaskFailed."""
+        """Return the book; None if games begin from the starting position. Raise TaskFailed."""
         if PurePath(name).name != name:
             raise TaskFailed(f"{name!r} is not the name of a book.", blame="run")
         if depth <= 0:
@@ -307,7 +307,7 @@ class EnginePreparation:
 def _make_engine_spec(
     player: Player, built: BuiltEngine, factor: float, sandbox: Sandbox
 ) -> EngineSpec:
-    """An engine as the match starts it, without the worker's own environment variables."""
+    """Return an engine as the match starts it, without the worker's own environment variables."""
     return replace(
         player.spec,
         command=sandbox.playing(built),

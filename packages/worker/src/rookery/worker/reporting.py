@@ -242,7 +242,7 @@ class EngineFailures:
         self._counts: Counter[tuple[str, Termination]] = Counter()
 
     def noted(self, ended: GameEnded) -> str:
-        """The report for the server; empty if there is nothing to report."""
+        """Return the report for the server; empty if there is nothing to report."""
         game = ended.result
         if not game.failed:
             return ""
@@ -315,7 +315,8 @@ class FailureReports:
             self._watch.say(f"The report to the server failed: {error}")
 
     def message(self, failed: TaskFailed) -> tuple[str, Failure | UnsetType]:
-        """The report: the whole log for a Rookery server, its beginning and end for another."""
+        """Return the report: the whole log for a Rookery server, its beginning and end for
+        another."""
         if self._identity.is_rookery:
             bench = failed.found if isinstance(failed, WrongSignature) else 0
             log = shorten_log(failed.log, LONGEST_LOG)

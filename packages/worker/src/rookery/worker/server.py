@@ -31,7 +31,7 @@ class Transport(Protocol):
     server: str
 
     def post(self, path: str, body: bytes, held: HeldCall | None = None) -> bytes:
-        """The body of the answer. Raises NoAnswer."""
+        """Return the body of the answer. Raise NoAnswer."""
         ...
 
     def fetch(
@@ -123,7 +123,7 @@ class TaskProgress:
     provenance: Provenance | UnsetType = UNSET
 
     def by(self, provenance: Provenance) -> "TaskProgress":
-        """The same progress, with how the games were played."""
+        """Return the same progress, with how the games were played."""
         return TaskProgress(self.stats, self.spsa, provenance)
 
 
@@ -242,7 +242,7 @@ class ServerCalls:
         )
 
     def _said(self, path: str, body: object, reader: Reader[A], held: HeldCall | None = None) -> A:
-        """The answer. Raises CallRefused, or NoAnswer if it can't be parsed."""
+        """Return the answer. Raise CallRefused, or NoAnswer if it can't be parsed."""
         received = self.transport.post(path, encode(body), held)
         try:
             plain = worker_answers.PLAIN.read(received)

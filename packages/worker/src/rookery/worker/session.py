@@ -389,8 +389,8 @@ class WorkerSession:
             raise
 
     async def _answer(self) -> TaskAnswer | None:
-        """The answer to the request for a task; None if the owner stops the worker meanwhile. A
-        Rookery server answers when it has a task, or after a while."""
+        """Return the answer to the request for a task; None if the owner stops the worker
+        meanwhile. A Rookery server answers when it has a task, or after a while."""
         context, began = self._context, monotonic()
         stays = not (self._options.once or self._options.fleet)
         held = HeldCall(WAIT_SECONDS) if stays and WAITING in context.identity.features else None

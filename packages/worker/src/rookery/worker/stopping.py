@@ -88,7 +88,7 @@ class Backoff:
         self._next = first
 
     def seconds(self) -> float:
-        """The next delay."""
+        """Return the next delay."""
         wait, self._next = self._next, min(2 * self._next, self._longest)
         return wait * (1 - JITTER + 2 * JITTER * self._chance())
 

@@ -42,18 +42,18 @@ class System(Protocol):
     name: str
 
     def processors(self) -> int:
-        """The processors that this process may use, with regard to affinity and the container's
-        quota."""
+        """Return the processors that this process may use, with regard to affinity and the
+        container's quota."""
         ...
 
     def physical_cores(self) -> int: ...
 
     def numa_nodes(self) -> tuple[frozenset[int], ...]:
-        """The processors of each node that this process may use."""
+        """Return the processors of each node that this process may use."""
         ...
 
     def memory_mib(self) -> int:
-        """The memory of the machine or its container."""
+        """Return the memory of the machine or its container."""
         ...
 
     def cpu(self) -> Cpu: ...
@@ -61,7 +61,7 @@ class System(Protocol):
     def host_name(self) -> str: ...
 
     def host_id(self) -> str:
-        """An id of the machine that stays the same after restarts."""
+        """Return an id of the machine that stays the same after restarts."""
         ...
 
     def lower_priority(self) -> None:
@@ -173,7 +173,7 @@ OTHERS = {
 
 
 def architecture(cpu: Cpu, system: str) -> str:
-    """The architecture, one of those that fishtest knows; `unknown` for anything else."""
+    """Return the architecture, one of those that fishtest knows; `unknown` for anything else."""
     machine = cpu.machine.lower()
     if machine in ("arm64", "aarch64"):
         if system == "macos":

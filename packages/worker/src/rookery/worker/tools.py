@@ -23,7 +23,7 @@ _ASIDE = re.compile(r"\([^()]*\)")
 
 
 def tool_versions(names: Iterable[str] = BUILD_TOOLS) -> dict[str, str]:
-    """The versions of tools by name; empty for a tool that does not print one."""
+    """Return the versions of tools by name; empty for a tool that does not print one."""
     wanted = tuple(name for name in sorted(names) if shutil.which(name))
     # Each call only waits for a program; together they take as long as the slowest.
     with ThreadPoolExecutor(len(wanted) or 1) as asking:
@@ -32,7 +32,7 @@ def tool_versions(names: Iterable[str] = BUILD_TOOLS) -> dict[str, str]:
 
 
 def find_version(said: str) -> str:
-    """The version in a tool's output: the first number with dots, else a whole one.
+    """Return the version in a tool's output: the first number with dots, else a whole one.
 
     What is in parentheses counts only where nothing else does: there are the builds of packages,
     and of other programs.
@@ -51,7 +51,7 @@ def version_triple(version: str) -> tuple[int, int, int]:
 
 
 def _said(name: str) -> str | None:
-    """What a tool says about its version; None if it does not start, as an empty wrapper."""
+    """Return what a tool says about its version; None if it does not start, as an empty wrapper."""
     try:
         asked = subprocess.run(
             (name, QUESTIONS.get(name, "--version")),

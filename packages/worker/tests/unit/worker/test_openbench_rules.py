@@ -1,4 +1,4 @@
-"""The rules by which a worker ends games early that plays a preset of OpenBench."""
+"""Return the rules by which a worker ends games early that plays a preset of OpenBench."""
 
 import msgspec
 import pytest
@@ -11,7 +11,7 @@ from tests.unit.protocol.test_openbench import settings
 
 
 def rules_of(default: dict[str, object], own: dict[str, object]) -> Adjudication:
-    """The rules by which a worker ends games early that plays this preset."""
+    """Return the rules by which a worker ends games early that plays this preset."""
     given = {"tc": "1+1", "new_tag": "a", "base_tag": "b", "book": "x.epd"}
     body = msgspec.json.encode(given | settings(default, own))
     return adjudication_of(read_submission(body).plan)

@@ -105,7 +105,7 @@ def test_sources_are_the_servers_only_where_they_live_there() -> None:
 
 
 def load_book(folder: Path, name: str, text: str, **said: object) -> OpeningBook:
-    """The book of a worker's cache for a run that says this of it."""
+    """Return the book of a worker's cache for a run that says this of it."""
     (folder / name).write_text(text)
     books = BookCache(folder, downloads(Server()), Threads())
     usual = {"sri": book_sri(text.encode()), "depth": 8, "chess960": False}

@@ -53,7 +53,8 @@ def offered(
     allow_http: bool = False,
     key: str = public_key(SEED).hex(),
 ) -> tuple[list[str], Sequence[str]]:
-    """What the worker says and asks for when the server offers these, one after the other."""
+    """Return what the worker says and asks for when the server offers these, one after the
+    other."""
     said: list[str] = []
     (folder / "server.key").write_text(key)
     transport = Server(server)

@@ -59,7 +59,7 @@ SCRIPTS = {
 
 @pytest.fixture
 def path_of_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine on which only these programs are installed."""
+    """Make a machine on which only these programs are installed."""
     for name, script in SCRIPTS.items():
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
         (tmp_path / name).chmod(0o755)

@@ -56,7 +56,7 @@ class FilterFlags:
     ] = None
 
     def make_filter(self) -> PassageFilter:
-        """The filter, whose `until` is the end of the last day."""
+        """Return the filter, whose `until` is the end of the last day."""
         return PassageFilter(
             engine=self.engine,
             user=self.user,

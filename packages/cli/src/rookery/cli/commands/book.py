@@ -186,7 +186,7 @@ def _unpacked(book: Described) -> bytes:
 
 
 def _fetched(book: Described) -> bytes:
-    """The content of a book, from a file beside its description or from its address."""
+    """Return the content of a book, from a file beside its description or from its address."""
     for name in (book.name, f"{book.name}.zip"):
         if Path(name).name == name and (book.beside / name).is_file():
             return (book.beside / name).read_bytes()

@@ -47,7 +47,7 @@ Words = Annotated[
 ]
 
 
-def submit(
+def submit(  # noqa: PLR0913 - each is a flag
     what: Words | None = None,
     /,
     *,
@@ -119,7 +119,7 @@ LOOKED_UP = (
 
 
 def _with_findings(fields: dict[str, object], preview: v1.Preview) -> dict[str, object]:
-    """The fields with what the preview has found, so that it need not be looked up again."""
+    """Return the fields with what the preview has found, so that it need not be looked up again."""
     found = {key: preview.args[key] for key in LOOKED_UP}
     return {name: text for name, text in found.items() if text} | fields
 

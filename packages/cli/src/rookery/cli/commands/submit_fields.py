@@ -42,7 +42,7 @@ UCIOK_SECONDS = 20.0
 
 
 def find_programs(fields: Mapping[str, object]) -> dict[str, Path]:
-    """The sides that name a file, by the field of their tag. Raises BadArgument."""
+    """Return the sides that name a file, by the field of their tag. Raise BadArgument."""
     named = {tag: fields.get(tag) for tag, _ in SIDES}
     return {
         tag: _program(text)
@@ -74,7 +74,7 @@ def upload_programs(
 
 
 def with_hashes(fields: dict[str, object], programs: Mapping[str, Path]) -> dict[str, object]:
-    """The fields, with programs named by their hashes."""
+    """Return the fields, with programs named by their hashes."""
     hashes = {path: digest_of(path) for path in set(programs.values())}
     tags = {tag: path.name for tag, path in programs.items()}
     binaries = {binary: hashes[programs[tag]] for tag, binary in SIDES if tag in programs}
@@ -187,7 +187,7 @@ class RunFlags:
     )
 
     def given(self) -> dict[str, object]:
-        """The given fields as a run has them. Raises BadArgument."""
+        """Return the given fields as a run has them. Raise BadArgument."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         found = {name: value for name, value in values.items() if value is not None}
         found.pop("set")
@@ -205,7 +205,7 @@ LATEST = "HEAD"
 def gather_fields(
     what: Sequence[str], preset: str | None, flags: RunFlags, client: Client
 ) -> dict[str, object]:
-    """The fields of a run from preset, file and flags. Raises BadArgument."""
+    """Return the fields of a run from preset, file and flags. Raise BadArgument."""
     given = flags.given()
     if len(what) > 2:
         raise BadArgument("Give an engine and a branch, or one file.")
@@ -224,16 +224,16 @@ def gather_fields(
 def _of_engine(
     record: EngineRecord, branch: str, preset: str | None, flags: Mapping[str, object]
 ) -> dict[str, object]:
-    """The fields for a branch of an engine. A tune plays it against itself, a test against the main
-    branch."""
+    """Return the fields for a branch of an engine. A tune plays it against itself, a test against
+    the main branch."""
     sides = {"new_engine": record.name, "base_engine": record.name, "new_tag": branch}
     fields = merge_fields(preset_fields(record, preset) | sides, flags)
     return {"base_tag": branch if ONE_PROGRAM & fields.keys() else LATEST} | fields
 
 
 def preset_fields(record: EngineRecord, name: str | None) -> dict[str, object]:
-    """The fields of a preset. Without a name: those of the engine's `default` preset, if it has
-    one."""
+    """Return the fields of a preset. Without a name: those of the engine's `default` preset, if it
+    has one."""
     found = find_preset(record, name or PLAIN_PRESET)
     if found is None and name is not None:
         known = ", ".join(sorted(each.name for each in list_presets(record)))
@@ -261,7 +261,7 @@ def _text(file: Path) -> str:
 
 
 def find_flag(name: str) -> str:
-    """The flag for a field of a run, for errors in which the server names the field."""
+    """Return the flag for a field of a run, for errors in which the server names the field."""
     known = {"new_binary": "--new", "base_binary": "--base", "sprt": "--sprt", "spsa": "--spsa"}
     for field_name, hint in get_type_hints(RunFlags, include_extras=True).items():
         for flag in hint.__metadata__[-1].name:

@@ -80,7 +80,7 @@ def rows(watched: WatchedRun) -> list[Row]:
 
 
 def verdict_code(run: v1.RunDetails) -> int:
-    """The exit code for the verdict of a run. A failed run has no verdict."""
+    """Return the exit code for the verdict of a run. A failed run has no verdict."""
     if run.state is DisplayState.FAILED:
         return UNDECIDED
     sprt = _sprt(run)
@@ -98,7 +98,7 @@ def verdict_text(run: v1.RunDetails) -> str:
 
 
 def _elo(run: v1.RunDetails) -> FixedElo | LiveElo | None:
-    """The Elo that is corrected for the bias of stopping, if there is one."""
+    """Return the Elo that is corrected for the bias of stopping, if there is one."""
     if not sum(run.results.pentanomial):
         return None
     return run.live_elo or run.elo or None

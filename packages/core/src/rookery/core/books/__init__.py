@@ -24,13 +24,13 @@ class OfficialBook:
 
 
 def demo_path() -> Path:
-    """The path of the book in the package."""
+    """Return the path of the book in the package."""
     return Path(str(resources.files(__name__) / DEMO))
 
 
 @cache
 def official_books() -> dict[str, OfficialBook]:
-    """The official books by name; reads a small file the first time."""
+    """Return the official books by name; read a small file the first time."""
     text = (resources.files(__name__) / "official.txt").read_text(encoding="ascii")
     rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
     return {name: OfficialBook(name, int(openings), sri) for name, openings, sri in rows}

@@ -78,7 +78,7 @@ def call_soon(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> No
 
 @asynccontextmanager
 async def open_bridge(*, limit: int = 64, grace_seconds: float = 1.0) -> AsyncIterator["Bridge"]:
-    """A bridge to the running loop, closed at the end of the block."""
+    """Yield a bridge to the running loop, closed at the end of the block."""
     bridge = Bridge(asyncio.get_running_loop(), limit)
     try:
         yield bridge

@@ -265,7 +265,7 @@ class _Reader(Generic[T]):
         self._lock = Lock()
 
     def read(self) -> tuple[T] | None:
-        """The next chunk in a tuple of one, or None at the end."""
+        """Return the next chunk in a tuple of one, or None at the end."""
         with self._lock:
             for chunk in self._open():
                 return (chunk,)

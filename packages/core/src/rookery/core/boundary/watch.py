@@ -45,13 +45,13 @@ class Histogram:
         return sum(self.counts)
 
     def with_one(self, seconds: float) -> "Histogram":
-        """A copy of this histogram with one more duration."""
+        """Return a copy of this histogram with one more duration."""
         bucket = bisect_left(self.bounds, seconds)
         counts = (*self.counts[:bucket], self.counts[bucket] + 1, *self.counts[bucket + 1 :])
         return Histogram(self.bounds, counts, self.total_seconds + seconds)
 
     def quantile(self, share: float) -> float:
-        """The upper bound of the bucket in which this share of the durations is reached."""
+        """Return the upper bound of the bucket in which this share of the durations is reached."""
         wanted = share * self.count
         seen = 0
         for bound, count in zip((*self.bounds, math.inf), self.counts, strict=True):
@@ -87,7 +87,7 @@ class InterpreterStall:
 
 
 def ignore(holdup: InterpreterStall) -> None:
-    """The default for holdups: does nothing."""
+    """Do nothing: the default for holdups."""
 
 
 class LoopWatch:
@@ -131,7 +131,7 @@ class LoopWatch:
             await to_thread.run_sync(self._thread.join)
 
     def histogram(self) -> Histogram:
-        """The loop's latencies, one value per check."""
+        """Return the loop's latencies, one value per check."""
         return self._lags
 
     @property
@@ -140,7 +140,7 @@ class LoopWatch:
         return self._longest
 
     def take_longest_since_last_call(self) -> float:
-        """The longest latency since the previous call of this method."""
+        """Return the longest latency since the previous call of this method."""
         recent, self._recent = self._recent, 0.0
         return recent
 
@@ -192,7 +192,7 @@ def _stack_of(thread: int) -> str:
 
 
 def _places() -> tuple[str, ...]:
-    """The current position in the code of each thread but this one."""
+    """Return the current position in the code of each thread but this one."""
     names = {thread.ident: thread.name for thread in enumerate_threads()}
     frames = sys._current_frames()  # noqa: SLF001 - the documented way, despite its name
     return tuple(

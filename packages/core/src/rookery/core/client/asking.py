@@ -39,7 +39,7 @@ class AskTransport(Protocol):
 
 
 def ask_question(transport: AskTransport, query: AskQuery) -> Iterator[AskEvent]:
-    """The sources, the pieces of the answer and its end. Raises CallFailed when the answer is
+    """Yield the sources, the pieces of the answer and its end. Raise CallFailed when the answer is
     incomplete."""
     lines = transport.stream(STREAM, msgspec.json.encode(query), SILENT_SECONDS)
     for sent in events_in(lines):

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlencode
 import msgspec
 
 from rookery.core.client.transport import ApiTransport, HttpApiTransport, not_rookery
-from rookery.core.errors import Complaint
+from rookery.core.command import BadArgument
 from rookery.core.http_failures import CallRefused
 from rookery.core.model.engine import EngineRecord
 from rookery.core.model.plan import Modification
@@ -47,7 +47,8 @@ class ApiCalls:
 
 
 def place(*words: str) -> str:
-    """The path of an API resource. The words are quoted, since names may hold any character."""
+    """Return the path of an API resource. The words are quoted, since names may hold any
+    character."""
     return "/".join((ROOT, *(quote(word, safe="") for word in words)))
 
 
@@ -190,7 +191,7 @@ class PeopleCalls(ApiCalls):
         return self._post(place("runs", run_id, word), {}, people.FollowedRun)
 
     def told(self, page: int = 1, size: int = 50) -> people.ToldList:
-        """The notifications sent to you by mail and webhook, the latest first."""
+        """Return the notifications sent to you by mail and webhook, the latest first."""
         return self._get(f"{place('notifications')}?page={page}&size={size}", people.ToldList)
 
     def channels(self) -> people.ChannelList:
@@ -212,12 +213,6 @@ class PeopleCalls(ApiCalls):
 WHOLE_ID = 24
 
 
-class NotOneRun(Complaint):
-    """The beginning of an id fits no run, or several."""
-
-    exit_code = 2
-
-
 class RunCalls(ApiCalls):
     """The calls about runs and machines."""
 
@@ -226,7 +221,7 @@ class RunCalls(ApiCalls):
         return self._post(place("runs"), args, v1.CreatedRun)
 
     def preview(self, args: Mapping[str, object]) -> v1.Preview:
-        """What `submit` would create from these arguments."""
+        """Return what `submit` would create from these arguments."""
         return self._post(place("runs", "preview"), args, v1.Preview)
 
     def runs(
@@ -238,7 +233,7 @@ class RunCalls(ApiCalls):
         page: int = 1,
         size: int = 50,
     ) -> v1.RunList:
-        """A page of runs. With a prefix: the runs of any state whose id starts with it."""
+        """Return a page of runs. With a prefix: the runs of any state whose id starts with it."""
         query = {"state": state.value, "page": page, "size": size}
         query |= {name: text for name, text in (("owner", owner), ("prefix", prefix)) if text}
         return self._get(f"{place('runs')}?{urllib.parse.urlencode(query)}", v1.RunList)
@@ -247,19 +242,19 @@ class RunCalls(ApiCalls):
         return self._get(place("runs", run_id), v1.RunDetails)
 
     def find_run(self, beginning: str) -> str:
-        """The id of the one run whose id starts like this. Raises NotOneRun."""
+        """Return the id of the one run whose id starts like this. Raise BadArgument."""
         if len(beginning) >= WHOLE_ID:
             return beginning
         found = self.runs(prefix=beginning, size=5).runs
         if len(found) == 1:
             return found[0].id
         if not found:
-            raise NotOneRun(f"There is no run whose id begins with {beginning}.")
+            raise BadArgument(f"There is no run whose id begins with {beginning}.")
         some = ", ".join(run.id for run in found[:3])
-        raise NotOneRun(f"Several runs begin with {beginning}: {some}; give more of the id.")
+        raise BadArgument(f"Several runs begin with {beginning}: {some}; give more of the id.")
 
     def address_of(self, run_id: str) -> str:
-        """The address of a run's page."""
+        """Return the address of a run's page."""
         return f"{self._transport.server}/runs/{run_id}"
 
     def summary(self, run_id: str, style: v1.SummaryStyle = v1.SummaryStyle.FISHTEST) -> str:
@@ -317,8 +312,8 @@ class RunCalls(ApiCalls):
     def actions(
         self, *, action: str = "", actor: str = "", run: str = "", size: int = 50
     ) -> v1.ActionList:
-        """The log of actions, newest first: all of it, or one kind of action, one person or one
-        run."""
+        """Return the log of actions, newest first: all of it, or one kind of action, one person or
+        one run."""
         given = (("action", action), ("actor", actor), ("run", run))
         query = {"size": str(size)} | {name: text for name, text in given if text}
         return self._get(f"{place('actions')}?{urlencode(query)}", v1.ActionList)

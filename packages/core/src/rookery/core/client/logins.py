@@ -88,8 +88,8 @@ THE_SERVER = ServerFlags()
 
 
 def server_address(named: str) -> str:
-    """The address of the server: the named one, else the one in the environment, else that of the
-    last login."""
+    """Return the address of the server: the named one, else the one in the environment, else that
+    of the last login."""
     found = named or os.environ.get(SERVER) or read_logins().server or THIS_MACHINE
     return found.rstrip("/")
 

@@ -26,7 +26,7 @@ class ApiTransport(Protocol):
     server: str
 
     def call(self, method: str, path: str, body: bytes | None = None) -> bytes:
-        """The answer's body; raises CallRefused or NoAnswer."""
+        """Return the answer's body; raise CallRefused or NoAnswer."""
         ...
 
     def upload(self, method: str, path: str, file: Path) -> bytes:
@@ -80,12 +80,12 @@ class HttpApiTransport:
         return _accepted(answer.status, answer.phrase, answer.body, self._hint)
 
     def lines(self, path: str, after: str, seconds: float) -> Iterator[bytes]:
-        """An endless answer, line by line. `seconds` is how long it may be silent."""
+        """Return an endless answer, line by line. `seconds` is how long it may be silent."""
         headers = {"Last-Event-ID": after} if after else {}
         return self._lines("GET", path, None, headers, seconds)
 
     def stream(self, path: str, body: bytes, seconds: float) -> Iterator[bytes]:
-        """The answer to a body, line by line as the server makes it."""
+        """Return the answer to a body, line by line as the server makes it."""
         return self._lines("POST", path, body, {"Content-Type": "application/json"}, seconds)
 
     def _lines(
@@ -104,12 +104,12 @@ class HttpApiTransport:
 
 
 def not_rookery(server: str) -> CallFailed:
-    """The error for an answer that does not come from a Rookery server."""
+    """Return the error for an answer that does not come from a Rookery server."""
     return CallFailed(f"What answers at {server} is not a Rookery server of this version.")
 
 
 def _accepted(status: int, phrase: str, body: bytes, where_from: str) -> bytes:
-    """The body of an accepted call. Raises CallRefused for a refusal."""
+    """Return the body of an accepted call. Raise CallRefused for a refusal."""
     if status < FIRST_REFUSAL:
         return body
     text = _words(body) or phrase
@@ -118,7 +118,7 @@ def _accepted(status: int, phrase: str, body: bytes, where_from: str) -> bytes:
 
 
 def _words(body: bytes) -> str:
-    """The server's error message, without the request's path."""
+    """Return the server's error message, without the request's path."""
     try:
         words = msgspec.json.decode(body, type=ErrorAnswer).error
     except (msgspec.MsgspecError, UnicodeDecodeError):

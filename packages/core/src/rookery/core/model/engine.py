@@ -16,7 +16,7 @@ _USUAL_PORTS = {"http": ":80", "https": ":443", "ssh": ":22", "git": ":9418"}
 
 
 def source_address(text: str) -> str:
-    """The normal form of a repository's address, so that equivalent addresses are equal.
+    """Return the normal form of a repository's address, so that equivalent addresses are equal.
 
     Ignored are capitals in the host, the default port, and `.git` and slashes at the end; git's
     short form `account@host:path` is expanded. A text that is no address is returned unchanged.
@@ -38,7 +38,7 @@ def source_address(text: str) -> str:
 
 
 def read_version(text: str) -> Version:
-    """The numbers of a version in a tool's output; () if there are none."""
+    """Return the numbers of a version in a tool's output; () if there are none."""
     found = re.search(r"\d{1,9}(\.\d{1,9}){0,5}", text)
     return tuple(map(int, found[0].split("."))) if found else ()
 
@@ -115,8 +115,8 @@ class SpeedRecord(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=Tru
     relief: Amount = 0.0
 
     def least(self, cores: int) -> float:
-        """The least speed for a machine with so many cores; busy cores share caches and may be
-        slower."""
+        """Return the least speed for a machine with so many cores; busy cores share caches and may
+        be slower."""
         return self.floor / (1 + self.relief * math.tanh((cores - 1) / 8))
 
 
@@ -201,7 +201,7 @@ _UHO = "UHO_Lichess_4852_v1.epd"
 
 
 def _stockfish_preset(name: str, tc: str, hash_mib: int, **others: str) -> PresetRecord:
-    """A preset like fishtest's: both sides with the same hash, and no auto-purge."""
+    """Return a preset like fishtest's: both sides with the same hash, and no auto-purge."""
     options = f"Hash={hash_mib}"
     common = {"tc": tc, "new_options": options, "base_options": options, "base_tag": "master"}
     usual = {"book": _UHO, "threads": "1", "throughput": "100", "auto_purge": "false"}

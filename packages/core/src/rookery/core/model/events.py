@@ -109,7 +109,7 @@ class Event(Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True):
 
 
 def run_name(run: Run) -> str:
-    """A name of the run that people recognise and that is still unique."""
+    """Return a name of the run that people recognise and that is still unique."""
     return f"{run.plan.new.tag[:23]}-{_mark(run.id)}"
 
 

@@ -111,7 +111,7 @@ OFFICIAL = Abilities()
 def abilities_of(
     claimed: ClaimedAbilities | UnsetType, teams: frozenset[str] = frozenset()
 ) -> Abilities:
-    """The abilities of a worker, from its own claims and its owner's teams."""
+    """Return the abilities of a worker, from its own claims and its owner's teams."""
     if claimed is UNSET:
         return OFFICIAL
     return Abilities(
@@ -206,5 +206,5 @@ class Machine(WorkerInfo, frozen=True, gc=True, kw_only=True, omit_defaults=True
 
 
 def long_name(user: str, cores: int, key: str, *, modified: bool) -> str:
-    """The name of a worker process; a star marks a worker with modified files."""
+    """Return the name of a worker process; a star marks a worker with modified files."""
     return "-".join([f"{user}-{cores}cores", *key.split("-")[:2]]) + ("*" if modified else "")

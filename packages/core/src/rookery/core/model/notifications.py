@@ -33,5 +33,5 @@ class Notification(Struct, frozen=True, kw_only=True):
 
 
 def account_waits(name: str, at: datetime) -> Notification:
-    """The notification that somebody has asked for an account."""
+    """Return the notification that somebody has asked for an account."""
     return Notification(at=at, kind=NotificationKind.ACCOUNT, subject=name, title=name)

@@ -292,13 +292,13 @@ class Need:
 
 
 def first_missing(needs: tuple[Need, ...], abilities: Abilities) -> Need | None:
-    """The first need that the worker does not meet, which is the reason shown; None if it meets
-    all."""
+    """Return the first need that the worker does not meet, which is the reason shown; None if it
+    meets all."""
     return next((need for need in needs if not need.met_by(abilities)), None)
 
 
 def missing_team(needs: tuple[Need, ...], abilities: Abilities) -> Need | None:
-    """The need for a team that the worker's owner is not in; None if there is none."""
+    """Return the need for a team that the worker's owner is not in; None if there is none."""
     teams = (need for need in needs if need.word is NeedWord.TEAM)
     return next((need for need in teams if not need.met_by(abilities)), None)
 
@@ -386,12 +386,12 @@ class Demands:
         return cores // self.threads
 
     def memory_mib(self, cores: int) -> int:
-        """The memory that all simultaneous games take."""
+        """Return the memory that all simultaneous games take."""
         return self.machine_mib + self.slots(cores) * self.slot_mib
 
 
 def demands_of(plan: Plan, catalogue: Catalogue, extra: tuple[Need, ...] = ()) -> Demands:
-    """The demands of a plan; `extra` are the needs that its kind of run adds."""
+    """Return the demands of a plan; `extra` are the needs that its kind of run adds."""
     records = {side.engine: catalogue.record(side.engine).memory for side in plan.sides}
     return Demands(
         engine=plan.engine,

@@ -28,7 +28,8 @@ WORDS = frozenset(
 
 
 def list_presets(record: EngineRecord) -> tuple[PresetRecord, ...]:
-    """The presets of an engine in the order of its record, with `quick` unless it has one."""
+    """Return the presets of an engine in the order of its record, with `quick` unless it has
+    one."""
     own = record.presets
     return own if any(each.name == QUICK_PRESET for each in own) else (*own, QUICK)
 
@@ -38,13 +39,13 @@ def find_preset(record: EngineRecord, name: str) -> PresetRecord | None:
 
 
 def read_preset(preset: PresetRecord) -> dict[str, object]:
-    """The settings of a preset as the fields of a submission."""
+    """Return the settings of a preset as the fields of a submission."""
     texts = preset.settings.items()
     return {name: text if name in WORDS else read_value(text) for name, text in texts}
 
 
 def read_value(text: str) -> object:
-    """Reads a value as JSON; a text that is no JSON stays as it is, so that few values need
+    """Read a value as JSON; a text that is no JSON stays as it is, so that few values need
     quotes."""
     try:
         return msgspec.json.decode(text)
@@ -53,9 +54,9 @@ def read_value(text: str) -> object:
 
 
 def merge_fields(before: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
-    """The fields `before`, overridden by those `given`. Settings of a kind of run may be given in
-    part, such as a tune's parameters, and the rest stays; a different kind replaces all of the
-    previous one."""
+    """Return the fields `before`, overridden by those `given`. Settings of a kind of run may be
+    given in part, such as a tune's parameters, and the rest stays; a different kind replaces all of
+    the previous one."""
     named = CHOSEN & given.keys()
     dropped = CHOSEN - named if named else frozenset[str]()
     kept = {name: value for name, value in before.items() if name not in dropped}

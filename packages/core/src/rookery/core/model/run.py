@@ -129,7 +129,7 @@ class Run:
         return self._with(self.kind, self.updated, tally, self.share)
 
     def with_play(self, kind: Kind, tally: Tally, updated: datetime) -> "Run":
-        """The run after a result was accepted."""
+        """Return the run after a result was accepted."""
         return self._with(kind, updated, tally, self.share)
 
     def _with(self, kind: Kind, updated: datetime, tally: Tally, share: float) -> "Run":
@@ -157,10 +157,9 @@ def create(
     now: datetime,
     *,
     median_nps: float = 0.0,
-    rescheduled_from: str = "",
 ) -> Run:
-    """A new run: unapproved, nothing played. An engine without a reference speed gets the median
-    of the machines seen so far, which stays with the run for good."""
+    """Return a new run: unapproved, nothing played. An engine without a reference speed gets the
+    median of the machines seen so far, which stays with the run for good."""
     reference = catalogue.record(plan.engine).speed.reference or median_nps or STOCKFISH_NPS
     return Run(
         id=run_id,
@@ -170,7 +169,6 @@ def create(
         created=now,
         updated=now,
         reference_nps=reference,
-        rescheduled_from=rescheduled_from,
     )
 
 
@@ -181,18 +179,18 @@ STOCKFISH_NPS = STOCKFISH.speed.reference or 0.0
 
 
 def nodes_per_second(tasks: Iterable[Task]) -> float:
-    """The nodes per second over all cores of the active tasks."""
+    """Return the nodes per second over all cores of the active tasks."""
     return sum(task.machine.cores * task.machine.nps for task in tasks if task.active)
 
 
 def games_per_minute(run: Run, tasks: Iterable[Task]) -> float:
-    """The games per minute that the active tasks of a run should play."""
+    """Return the games per minute that the active tasks of a run should play."""
     return machines_pace(run, (task.machine for task in tasks if task.active))
 
 
 def machines_pace(run: Run, machines: Iterable[Machine]) -> float:
-    """The games of a run per minute on these machines, if they play nothing else. A slower machine
-    gets more time for a game. A machine of unknown speed counts as the reference."""
+    """Return the games of a run per minute on these machines, if they play nothing else. A slower
+    machine gets more time for a game. A machine of unknown speed counts as the reference."""
     scaled, reference = run.plan.is_scaled, run.reference_nps
     slots = sum(
         run.demands.slots(machine.cores) / (time_factor(reference, machine.nps) if scaled else 1.0)
@@ -202,11 +200,15 @@ def machines_pace(run: Run, machines: Iterable[Machine]) -> float:
 
 
 def core_hours(run: Run, games: int) -> float:
-    """The work in `games` games of a run, in hours of one core of reference speed."""
+    """Return the work in `games` games of a run, in hours of one core of reference speed."""
     return games * run.demands.threads * run.game_seconds / 3600
 
 
-# The reasons why a command on a run is refused; the docstring of each class is its message.
+# The reasons why a command on a run is refused.
+
+NOT_APPROVER = "only an approver may do this"
+FOREIGN_TASK = "the task belongs to another worker"
+HAS_FAILED = "the run was stopped by an error; start it again first"
 
 
 class RunFault(NotNow, Fault):
@@ -217,53 +219,9 @@ class NotYours(NotAllowed, RunFault):
     """only the run's owner or an approver may do this"""
 
 
-class NotApprover(NotAllowed, RunFault):
-    """only an approver may do this"""
-
-
-class BlockedByApprover(NotAllowed, RunFault):
-    """an approver has blocked this machine, and only an approver can unblock it"""
-
-
-class OwnRun(NotAllowed, RunFault):
-    """you can't approve your own run"""
-
-
-class TooOld(RunFault):
-    """the run is older than {days} days"""
-
-
-class WrongStage(RunFault):
-    """you can't {move} a run that is {stage}"""
-
-
-class StillPlaying(RunFault):
-    """the run is not finished yet"""
-
-
-class HasFailed(RunFault):
-    """the run was stopped by an error; start it again first"""
-
-
-class NotFailed(RunFault):
-    """the run was not stopped by an error"""
-
-
-class AlreadyDecided(RunFault):
-    """the run is decided: there is nothing left to play"""
-
-
-class NothingToPurge(RunFault):
-    """results of a run of kind {kind} can't be purged"""
-
-
 class BadGameCount(BadInput, RunFault):
     """the number of games must be a multiple of {step} from 0 to {most}"""
 
 
 class GamesCannotChange(BadInput, RunFault):
     """{why}"""
-
-
-class ForeignTask(RunFault):
-    """the task belongs to another worker"""

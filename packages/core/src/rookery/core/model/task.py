@@ -147,18 +147,18 @@ class Task:
         return self._with(now, results, ticket, active=self.active)
 
     def flagged(self) -> Task:
-        """The task, marked as played faster than is possible."""
+        """Return the task, marked as played faster than is possible."""
         return replace(self, too_fast=True)
 
     def described(self, machine: Machine) -> Task:
-        """The task with the machine's present description, but with the address to which the task
-        was given out."""
+        """Return the task with the machine's present description, but with the address to which the
+        task was given out."""
         if machine.address != self.machine.address:
             machine = structs.replace(machine, address=self.machine.address)
         return replace(self, machine=machine)
 
     def closed(self) -> Task:
-        """The task after its end; closing it twice changes nothing."""
+        """Return the task after its end; closing it twice changes nothing."""
         return self._with(self.reported, self.results, None, active=False) if self.active else self
 
     def _with(
@@ -211,7 +211,8 @@ class Tally:
         return Tally(self.workers, self.cores, self.committed, self.total, self.tasks, results)
 
     def closed(self, task: Task) -> Tally:
-        """The tally after an active task ended; its unplayed games can be given out again."""
+        """Return the tally after an active task ended; its unplayed games can be given out
+        again."""
         assert task.active
         return Tally(
             self.workers - 1,
@@ -223,11 +224,11 @@ class Tally:
         )
 
     def all_closed(self) -> Tally:
-        """The tally after all active tasks ended at once; only played games count."""
+        """Return the tally after all active tasks ended at once; only played games count."""
         return Tally(0, 0, self.results.games, self.total, self.tasks, self.results)
 
     def without(self, bad: Iterable[Task]) -> Tally:
-        """The tally after the results of closed tasks were struck out."""
+        """Return the tally after the results of closed tasks were struck out."""
         struck = total(task.results for task in bad)
         return Tally(
             self.workers,
@@ -243,7 +244,7 @@ EMPTY = Tally()
 
 
 def recounted(tasks: Iterable[Task]) -> Tally:
-    """The tally computed anew from all tasks of a run, to check the stored one."""
+    """Return the tally computed anew from all tasks of a run, to check the stored one."""
     tasks = list(tasks)
     active = [task for task in tasks if task.active]
     return Tally(
@@ -270,7 +271,7 @@ class Players:
         self._by_run: dict[str, _Played] = {}
 
     def add(self, run_id: str, machine: str, user: str, games: int) -> None:
-        """Adds games of a machine, given by its short name; negative if games no longer count."""
+        """Add games of a machine, given by its short name; negative if games no longer count."""
         played = self._by_run.get(run_id)
         if played is None:
             played = self._by_run[run_id] = _Played()
@@ -282,14 +283,14 @@ class Players:
         return max(played.machines.values(), default=0) if played else 0
 
     def first_user(self, run_id: str) -> tuple[str, int]:
-        """The user whose machines played most, and their number of games."""
+        """Return the user whose machines played most, and their number of games."""
         played = self._by_run.get(run_id)
         if not played:
             return "", 0
         return max(played.users.items(), key=lambda each: each[1])
 
     def of_users(self, run_id: str) -> Mapping[str, int]:
-        """The number of games by user."""
+        """Return the number of games by user."""
         played = self._by_run.get(run_id)
         return played.users if played else {}
 

@@ -52,19 +52,19 @@ class ClockControl:
         return f"{head}{_plain(self.seconds)}{tail}"
 
     def scaled(self, factor: float) -> "ClockControl":
-        """The control for a machine that is `factor` times as slow, to three decimals."""
+        """Return the control for a machine that is `factor` times as slow, to three decimals."""
         return ClockControl(
             round(self.seconds * factor, 3), round(self.increment * factor, 3), self.moves
         )
 
     def game_seconds(self, nps: float) -> float:
-        """The expected length of a game; a clock does not depend on the speed."""
+        """Return the expected length of a game; a clock does not depend on the speed."""
         del nps
         time = self.seconds if self.moves is None else self.seconds * MOVES_PER_GAME / self.moves
         return SHARE_OF_CLOCK * (time + MOVES_PER_GAME * self.increment)
 
     def limit_seconds(self, nps: float) -> float:
-        """The longest time that a game may take before something is wrong."""
+        """Return the longest time that a game may take before something is wrong."""
         del nps
         limit = 3 * self.seconds + 200 * self.increment
         return limit if self.moves is None else limit * 100 / self.moves
@@ -136,8 +136,8 @@ TimeControl = ClockControl | Nodes | Depth | MoveTime
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> TimeControl:
-    """Reads any of the written forms; raises BadTimeControl. Cached, because runs store the text
-    and it is parsed often."""
+    """Read any of the written forms; raise BadTimeControl. Cached, because runs store the text and
+    it is parsed often."""
     text = text.strip()
     if found := _CLOCK.fullmatch(text):
         return _clock(text, found)
@@ -157,7 +157,7 @@ def is_timed(tc: TimeControl) -> bool:
 
 
 def base_seconds(tc: TimeControl) -> float:
-    """The base time of a control, by which long tests are distinguished from short ones."""
+    """Return the base time of a control, by which long tests are distinguished from short ones."""
     return tc.seconds if isinstance(tc, ClockControl | MoveTime) else 0.0
 
 

@@ -30,6 +30,7 @@ def is_reported_flag(name: str) -> bool:
 
 
 def list_unreported(record: EngineRecord) -> Iterator[tuple[str, str]]:
-    """The tools and flags that a record needs and no worker reports, each with its field's name."""
+    """Yield the tools and flags that a record needs and no worker reports, each with its field's
+    name."""
     yield from (("tools", tool.name) for tool in record.tools if tool.name not in BUILD_TOOLS)
     yield from (("cpu_flags", flag) for flag in record.cpu_flags if not is_reported_flag(flag))

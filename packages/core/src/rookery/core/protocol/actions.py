@@ -46,7 +46,7 @@ class ActionDocument(Struct, frozen=True, gc=False, kw_only=True):
 
 
 def document_of(event: Event) -> ActionDocument:
-    """The entry of an event."""
+    """Return the entry of an event."""
     return ActionDocument(
         id=event.id,
         time=event.at.timestamp(),
@@ -200,7 +200,7 @@ _BODY = Reader(dict[str, object], most_bytes=64 * 1024)
 
 
 def parse_action_filter(body: bytes) -> Expression:
-    """The typed filter; raises WireFault."""
+    """Return the typed filter; raise WireFault."""
     expression = _parse_object(_BODY.read(body), DEEPEST)
     if _count_parts(expression) > MOST_PARTS:
         raise BadFilter(text=f"more than {MOST_PARTS} parts")

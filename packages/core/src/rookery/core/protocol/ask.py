@@ -112,7 +112,7 @@ class AskAnswer(Struct, frozen=True, kw_only=True):
     sources: tuple[FoundPassage, ...] = ()
 
     def with_event(self, event: AskEvent) -> "AskAnswer":
-        """The answer after one more event."""
+        """Return the answer after one more event."""
         if isinstance(event, TokenEvent):
             return replace(self, answer=self.answer + event.text)
         if isinstance(event, SourceList):

@@ -26,7 +26,8 @@ def list_faults(fault: WireFault) -> tuple[WireFault, ...]:
 
 
 def find_field(fault: WireFault) -> str:
-    """The field of a fault, without a place inside of a list; empty if it belongs to none."""
+    """Return the field of a fault, without a place inside of a list; empty if it belongs to
+    none."""
     return str(fault.fields.get("field", "")).partition("[")[0]
 
 
@@ -61,15 +62,15 @@ class Checks:
             self.add(BadField(field=field, text=text))
 
     def field(self, check: Callable[[str, T], T], name: str, value: T, *needs: str) -> T:
-        """The value of a field as its check returns it; as it was given if it is wrong or needs
-        another field that is."""
+        """Return the value of a field as its check returns it; as it was given if it is wrong or
+        needs another field that is."""
         if self.are_right(name, *needs):
             with self:
                 return check(name, value)
         return value
 
     def settle(self) -> None:
-        """Raises what is wrong: the only fault, or WireFaults."""
+        """Raise what is wrong: the only fault, or WireFaults."""
         if self.faults:
             raise self.faults[0] if len(self.faults) == 1 else WireFaults(self.faults)
 
@@ -90,8 +91,8 @@ class Checks:
 def read_fields(
     kind: type[Struct], plain: Mapping[str, object], checks: Checks, group: str = ""
 ) -> dict[str, Any]:
-    """The values of a Struct's fields, by their names. What is wrong or missing is left out and
-    goes to the checks; a group of fields with one that is wrong is left out as a whole."""
+    """Return the values of a Struct's fields, by their names. What is wrong or missing is left out
+    and goes to the checks; a group of fields with one that is wrong is left out as a whole."""
     found = dict[str, Any]()
     for info in fields(kind):
         place = group + info.encode_name
@@ -112,7 +113,7 @@ def _read_field(info: FieldInfo, value: object, checks: Checks, place: str) -> d
 
 
 def _find_struct(kind: Any) -> type[Struct] | None:
-    """The Struct in the type of a field that may also be None or left out."""
+    """Return the Struct in the type of a field that may also be None or left out."""
     parts = (kind, *get_args(kind))
     return next(
         (each for each in parts if isinstance(each, type) and issubclass(each, Struct)), None

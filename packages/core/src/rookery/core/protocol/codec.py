@@ -16,7 +16,7 @@ class WireFault(BadInput, Fault):
     """the message cannot be used"""
 
     def at(self, path: str) -> str:
-        """The message of an answer: the endpoint's path, then the text of the fault."""
+        """Return the message of an answer: the endpoint's path, then the text of the fault."""
         return f"{path}: {self}"
 
 
@@ -73,7 +73,7 @@ class BadFilter(WireFault):
 
 
 def format_time(moment: datetime) -> str:
-    """The time in UTC with microseconds, so that texts sort by time."""
+    """Return the time in UTC with microseconds, so that texts sort by time."""
     return moment.astimezone(UTC).isoformat(sep=" ", timespec="microseconds")
 
 
@@ -111,7 +111,7 @@ class Reader(Generic[T_co]):
         return self._most_bytes
 
     def read(self, body: bytes) -> T_co:
-        """The typed value; raises WireFault."""
+        """Return the typed value; raise WireFault."""
         if len(body) > self._most_bytes:
             raise TooLarge(limit=self._most_bytes)
         # Searching for one byte is quick, and almost no body contains it.
@@ -128,7 +128,7 @@ class Reader(Generic[T_co]):
 
 
 def read_value(kind: type[T], value: object, field: str) -> T:
-    """The typed value of one field that did not come as JSON; raises WireFault."""
+    """Return the typed value of one field that did not come as JSON; raise WireFault."""
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -178,21 +178,21 @@ def encode(value: object) -> bytes:
 
 
 def encode_timed(answer: msgspec.Struct, *, seconds: float) -> bytes:
-    """An answer to a worker, with the `duration` that the protocol demands."""
+    """Return an answer to a worker, with the `duration` that the protocol demands."""
     body = encode(answer)
     comma = b"," if len(body) > 2 else b""
     return b'%b%b"duration":%.6f}' % (body[:-1], comma, max(to_finite(seconds), 0.0))
 
 
 def to_finite(number: float) -> float:
-    """The nearest number that JSON can represent; zero for NaN."""
+    """Return the nearest number that JSON can represent; zero for NaN."""
     if math.isnan(number):
         return 0.0
     return min(max(number, -LARGEST), LARGEST)
 
 
 def or_none(value: T | msgspec.UnsetType) -> T | None:
-    """The value, or None for a field that was left out."""
+    """Return the value, or None for a field that was left out."""
     return None if value is msgspec.UNSET else value
 
 

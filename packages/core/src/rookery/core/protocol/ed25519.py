@@ -29,7 +29,7 @@ ZERO = Point(0, 1, 1, 0)
 
 
 def public_key(seed: bytes) -> bytes:
-    """The public key of 32 secret bytes."""
+    """Return the public key of 32 secret bytes."""
     secret, _ = _expand_seed(seed)
     return _pack(_multiply(secret, BASE))
 
@@ -57,7 +57,7 @@ def is_signed(key: bytes, message: bytes, signature: bytes) -> bool:
 
 
 def fingerprint(key: bytes) -> str:
-    """A short hash of a public key, for people to compare."""
+    """Return a short hash of a public key, for people to compare."""
     return hashlib.sha256(key).hexdigest()[:FINGERPRINT_DIGITS]
 
 
@@ -110,7 +110,7 @@ def _unpack(packed: bytes) -> Point | None:
 
 
 def _find_x(y: int, odd: int) -> int | None:
-    """The x with that parity for which (x, y) is on the curve; None if there is none."""
+    """Return the x with that parity for which (x, y) is on the curve; None if there is none."""
     square = (y * y - 1) * pow(CURVE * y * y + 1, -1, PRIME) % PRIME
     x = pow(square, (PRIME + 3) // 8, PRIME)
     if (x * x - square) % PRIME:

@@ -94,7 +94,7 @@ class Game:
 
 
 def scan_games(packed: bytes | Iterator[bytes]) -> tuple[Game, ...]:
-    """The games of a gzip stream; raises BrokenGames. To be called in a thread."""
+    """Return the games of a gzip stream; raise BrokenGames. To be called in a thread."""
     pieces = _unpack(_cut(packed) if isinstance(packed, bytes) else packed)
     found = [_parse_game(text, offset) for offset, text in islice(_split_games(pieces), MOST_GAMES)]
     for _ in pieces:
@@ -103,8 +103,8 @@ def scan_games(packed: bytes | Iterator[bytes]) -> tuple[Game, ...]:
 
 
 def read_game(packed: Iterator[bytes], offset: int) -> str:
-    """The text of the game that begins at an offset of the unpacked text; raises BrokenGames. To
-    be called in a thread."""
+    """Return the text of the game that begins at an offset of the unpacked text; raise BrokenGames.
+    To be called in a thread."""
     skipped, found = 0, b""
     for piece in _unpack(packed):
         if skipped + len(piece) > offset:
@@ -117,7 +117,7 @@ def read_game(packed: Iterator[bytes], offset: int) -> str:
 
 
 def read_first_games(packed: Iterator[bytes], most: int) -> tuple[str, ...]:
-    """The texts of the first games of a gzip stream; raises BrokenGames. To be called in a
+    """Return the texts of the first games of a gzip stream; raise BrokenGames. To be called in a
     thread."""
     found = islice(_split_games(_unpack(packed)), most)
     return tuple(text.decode("utf-8", "replace") for _, text in found)
@@ -156,7 +156,7 @@ def _inflate(stream: "zlib._Decompress", packed: Iterator[bytes]) -> Iterator[by
 
 
 def _split_games(pieces: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
-    """The text of each game with its offset."""
+    """Yield the text of each game with its offset."""
     waiting, place = b"", 0
     for piece in pieces:
         waiting += piece
@@ -172,7 +172,7 @@ def _split_games(pieces: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
 
 
 def _find_first(text: bytes) -> int:
-    """The place where the first game begins."""
+    """Return the place where the first game begins."""
     if text.startswith(_START):
         return 0
     found = text.find(b"\n" + _START)
@@ -203,8 +203,8 @@ class GameMove:
 
 
 def read_score(comment: str) -> float | None:
-    """The score in pawns at the beginning of an engine's comment, such as `+0.35/14 0.22s`, from
-    the view of the side that moved; a mate is infinite. None if there is no score."""
+    """Return the score in pawns at the beginning of an engine's comment, such as `+0.35/14 0.22s`,
+    from the view of the side that moved; a mate is infinite. None if there is no score."""
     found = _SCORE.match(comment)
     if not found:
         return None
@@ -232,7 +232,7 @@ class GameText:
 
 
 def parse_game_text(text: str) -> GameText:
-    """The tags and moves of a game; both are empty for a text that is no PGN."""
+    """Return the tags and moves of a game; both are empty for a text that is no PGN."""
     head, _, body = text.encode().replace(b"\r\n", b"\n").partition(b"\n\n")
     tags = {
         name.decode(): value.decode("utf-8", "replace")
@@ -257,7 +257,7 @@ def _digest_opening(fen: bytes, moves: bytes) -> bytes:
 
 
 def _find_moves(text: bytes) -> Iterator[bytes]:
-    """The moves, found one at a time: one search for all would block all other threads."""
+    """Return the moves, found one at a time: one search for all would block all other threads."""
     return (found["move"] for found in _WORD.finditer(text) if found["move"])
 
 

@@ -84,7 +84,7 @@ class ImportedEngine:
 
 
 def import_engine(name: str, engine: OpenBenchEngine, team: str = "") -> ImportedEngine:
-    """Converts an engine of OpenBench."""
+    """Convert an engine of OpenBench."""
     remarks: list[str] = []
     private = engine.private and bool(team)
     if engine.private:
@@ -124,7 +124,7 @@ def _name_flag(flag: str) -> str:
 
 
 def _list_tools(compilers: tuple[str, ...]) -> tuple[ToolRecord, ...]:
-    """The tools that a machine needs; none of several alternative compilers is required."""
+    """Return the tools that a machine needs; none of several alternative compilers is required."""
     only = compilers[0].partition(">=") if len(compilers) == 1 else ("", "", "")
     named = (ToolRecord(only[0], only[2]),) if only[0] else ()
     return (ToolRecord("make"), *named)
@@ -178,7 +178,7 @@ class _Settings:
             self._fields[name] = {**known, **value} if both else value  # type: ignore[dict-item]  # both
 
     def texts(self) -> dict[str, str]:
-        """The values in the form of `rookery submit --set`: text as it is, anything else as
+        """Return the values in the form of `rookery submit --set`: text as it is, anything else as
         JSON."""
         return {
             name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
@@ -187,7 +187,7 @@ class _Settings:
 
 
 def _settle(fields: Settings) -> Settings:
-    """The fields of a submission, from those of all settings together."""
+    """Return the fields of a submission, from those of all settings together."""
     given = dict(fields)
     # OpenBench plays either a number of games or until its bounds; what was set last decides.
     given.pop({GAMES: "sprt", SPRT: "num_games"}.get(str(given.pop(MODE, "")), ""), None)
@@ -205,7 +205,7 @@ def _settle(fields: Settings) -> Settings:
 
 
 def _options(*sides: str) -> Callable[[str], Settings]:
-    """Separates UCI options from the threads, which are a separate field."""
+    """Separate UCI options from the threads, which are a separate field."""
 
     def read(text: str) -> Settings:
         words = text.split()

@@ -35,7 +35,7 @@ FISHTEST_KEYS = frozenset({
 
 
 def side_key(name: str, prefix: str) -> str:
-    """The flat key of a side's field: `new_tag`, `resolved_base`."""
+    """Return the flat key of a side's field: `new_tag`, `resolved_base`."""
     return _SIDE_KEYS.get(name, f"{{}}_{name}").format(prefix)
 
 
@@ -51,7 +51,7 @@ del SIDE_KEYS["base"]["base_tc"]  # fishtest's `tc` is the base's
 
 
 def flatten(plan: Plan) -> dict[str, Any]:
-    """The arguments of a run under their flat keys."""
+    """Return the arguments of a run under their flat keys."""
     new, base = plan.sides
     flat = dict(_list_values(plan, PLAN_KEYS))
     for prefix, side in zip(PREFIXES, plan.sides, strict=True):
@@ -80,7 +80,7 @@ USUAL = Side(tag="", commit="")
 
 
 def fold(flat: Mapping[str, Any], usual: Side = USUAL) -> Plan:
-    """The arguments of a run from their flat keys; missing ones are taken from `usual`."""
+    """Return the arguments of a run from their flat keys; missing ones are taken from `usual`."""
     given = {info.name: flat[key] for key, info in PLAN_KEYS.items() if key in flat}
     given |= {"book_depth": _parse_depth(flat.get("book_depth", 8))}
     new, base = (_fold_side(flat, prefix, usual) for prefix in PREFIXES)
@@ -99,7 +99,7 @@ def _fold_side(flat: Mapping[str, Any], prefix: str, usual: Side) -> Side:
 
 
 def _parse_depth(found: str | int) -> int:
-    """The depth of the book, which fishtest sends as text; 0 where it is no number."""
+    """Return the depth of the book, which fishtest sends as text; 0 where it is no number."""
     text = str(found)
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 5 else 0
 
@@ -124,8 +124,8 @@ def derive_view(
     *,
     strict: bool = False,
 ) -> type[Struct]:
-    """Makes a Struct of flat keys from the declaration of a run's arguments. `required` keys have
-    no default, `others` replace or add types, `strict` refuses unknown keys."""
+    """Make a Struct of flat keys from the declaration of a run's arguments. `required` keys have no
+    default, `others` replace or add types, `strict` refuses unknown keys."""
     types = {key: _without_none(info.type) for key, info in PLAN_KEYS.items()}
     for keys in SIDE_KEYS.values():
         types |= {key: _without_none(info.type) for key, info in keys.items()}
@@ -150,7 +150,7 @@ def _without_none(kind: Any) -> Any:
 
 
 def list_given(view: Struct) -> dict[str, Any]:
-    """The fields of a message that were sent, by key."""
+    """Return the fields of a message that were sent, by key."""
     found = msgspec.structs.asdict(view)
     return {key: value for key, value in found.items() if value is not UNSET}
 
@@ -232,15 +232,15 @@ _SUBMISSION = Reader(SubmittedArgs, most_bytes=LARGEST_SUBMISSION)
 
 
 def read_submission(body: bytes) -> Submission:
-    """Decodes a submission; raises WireFault."""
+    """Decode a submission; raise WireFault."""
     return _make_submission(list_given(_SUBMISSION.read(body)), Checks(), len(body))
 
 
 def read_submitted(
     plain: Mapping[str, object], faults: Collection[WireFault] = (), size: int = 0
 ) -> Submission:
-    """The submission of a form or of this program, from plain values by key. `faults` are known
-    already, of fields that are left out."""
+    """Return the submission of a form or of this program, from plain values by key. `faults` are
+    known already, of fields that are left out."""
     checks = Checks(faults)
     return _make_submission(read_fields(SubmittedArgs, plain, checks), checks, size)
 

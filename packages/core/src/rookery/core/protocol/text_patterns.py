@@ -41,7 +41,7 @@ class TextPattern:
 
 
 def parse_pattern(text: str, *, ignore_case: bool) -> TextPattern:
-    """The pattern; raises UnknownPattern."""
+    """Return the pattern; raise UnknownPattern."""
     if len(text) > MOST_CHARACTERS:
         raise UnknownPattern
     alternatives = tuple(map(_parse_alternative, _split(_tokens(text))))
@@ -49,7 +49,7 @@ def parse_pattern(text: str, *, ignore_case: bool) -> TextPattern:
 
 
 def _split(tokens: Iterable[str]) -> Iterator[list[str]]:
-    """The alternatives between the bars."""
+    """Yield the alternatives between the bars."""
     alternative: list[str] = []
     for each in tokens:
         if each == "|":
@@ -99,7 +99,7 @@ def _literal(token: str) -> str:
 
 
 def _merge(pieces: list[str | Wild]) -> list[str | Wild]:
-    """Joins neighbouring characters, and several `.*` in a row."""
+    """Join neighbouring characters, and several `.*` in a row."""
     merged: list[str | Wild] = []
     for piece in pieces:
         last = merged[-1] if merged else None

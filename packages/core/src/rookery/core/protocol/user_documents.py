@@ -35,7 +35,7 @@ ArgsDocument = Annotated[
 
 
 def args_document(run: Run, history: History | UnsetType = UNSET) -> dict[str, Any]:
-    """The arguments of a run under flat keys, with the state of its test or tune."""
+    """Return the arguments of a run under flat keys, with the state of its test or tune."""
     flat = flatten(run.plan) | {"itp": to_finite(run.share)}
     flat.pop("book_sri", None)
     flat |= wire_of(run.kind).document(history)
@@ -115,7 +115,7 @@ class TaskDocument(Struct, frozen=True, gc=False, kw_only=True):
 
 
 def mask_worker(info: WorkerInfo, country_code: str = "?") -> WorkerDocument:
-    """The public part of a machine."""
+    """Return the public part of a machine."""
     shown = {name: getattr(info, name) for name in WorkerInfo.__struct_fields__}
     shown["key"] = info.key[:SHOWN_KEY] + "..."
     if info.rookery is not UNSET:
@@ -124,12 +124,12 @@ def mask_worker(info: WorkerInfo, country_code: str = "?") -> WorkerDocument:
 
 
 def issued_document(issued: Issued) -> IssuedDocument:
-    """The flips of a perturbation, for get_task."""
+    """Return the flips of a perturbation, for get_task."""
     return IssuedDocument(issued.iteration, tuple(issued.packed_flips))
 
 
 def format_residual(residual: float) -> float | Literal["inf"]:
-    """The residual, with "inf" for infinity, which JSON lacks: that of a worker with too few
+    """Return the residual, with "inf" for infinity, which JSON lacks: that of a worker with too few
     games."""
     return "inf" if math.isinf(residual) else residual
 

@@ -18,7 +18,7 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 
 
 def parse_integer(query: Mapping[str, str], name: str, *, least: int, most: int) -> int:
-    """A required integer within bounds; raises BadParameter."""
+    """Return a required integer within bounds; raise BadParameter."""
     text = query.get(name, "")
     if not _INTEGER.fullmatch(text) or not least <= int(text) <= most:
         raise BadParameter(name=name, text=f"expected an integer from {least} to {most}")
@@ -26,7 +26,7 @@ def parse_integer(query: Mapping[str, str], name: str, *, least: int, most: int)
 
 
 def parse_decimal(query: Mapping[str, str], name: str, *, most: float) -> float:
-    """A required number of bounded size; raises BadParameter."""
+    """Return a required number of bounded size; raise BadParameter."""
     text = query.get(name, "")
     value = float(text) if _DECIMAL.fullmatch(text[:100]) else math.inf
     if abs(value) > most:
@@ -35,7 +35,7 @@ def parse_decimal(query: Mapping[str, str], name: str, *, most: float) -> float:
 
 
 def parse_flag(query: Mapping[str, str], name: str) -> bool:
-    """True for any text but the empty one, even `0`, as in fishtest."""
+    """Return True for any text but the empty one, even `0`, as in fishtest."""
     return bool(query.get(name))
 
 
@@ -75,7 +75,7 @@ class LiveElo(Struct, frozen=True, gc=False, kw_only=True):
 
 
 def parse_elo_query(query: Mapping[str, str]) -> EloQuery:
-    """The typed query; raises WireFault."""
+    """Return the typed query; raise WireFault."""
     pairs = all(name in query for name in PAIR_NAMES)
     names, games_each = (PAIR_NAMES, 2) if pairs else (GAME_NAMES, 1)
     bins = tuple(parse_integer(query, name, least=0, most=MOST_GAMES) for name in names)
@@ -123,7 +123,7 @@ class FinishedQuery:
 
 
 def parse_finished_query(query: Mapping[str, str]) -> FinishedQuery:
-    """The typed query; raises WireFault."""
+    """Return the typed query; raise WireFault."""
     return FinishedQuery(
         page=parse_integer(query, "page", least=1, most=MOST_PAGES),
         username=_parse_username(query),
@@ -179,24 +179,25 @@ class PgnName:
 
 
 def parse_task_name(text: str) -> TaskName:
-    """The task in `17`, or `2bad` for the third bad task; raises BadName."""
+    """Return the task in `17`, or `2bad` for the third bad task; raise BadName."""
     found = _match(_TASK, text, "17 or 2bad")
     return TaskName(int(found["task"]), found["bad"] is not None)
 
 
 def parse_pgn_name(text: str) -> PgnName:
-    """The task in `{run_id}-{task_id}.pgn`, with any ending; raises BadName."""
+    """Return the task in `{run_id}-{task_id}.pgn`, with any ending; raise BadName."""
     found = _match(_PGN, text.partition(".")[0], "{run_id}-{task_id}.pgn")
     return PgnName(found["run"], int(found["task"]))
 
 
 def parse_run_pgns_name(text: str) -> str:
-    """The run id in `{run_id}.pgn.gz`; raises BadName."""
+    """Return the run id in `{run_id}.pgn.gz`; raise BadName."""
     return _match(_RUN_PGNS, text, "{run_id}.pgn.gz")["run"]
 
 
 def parse_net_hash(text: str) -> str:
-    """The twelve digits in `nn-xxxxxxxxxxxx.nnue`, or all 64 of another net; raises BadName."""
+    """Return the twelve digits in `nn-xxxxxxxxxxxx.nnue`, or all 64 of another net; raise
+    BadName."""
     found = _match(_NET, text, "nn-xxxxxxxxxxxx.nnue")
     return found["hash"] or found["whole"]
 

@@ -46,7 +46,7 @@ class RookeryServer(Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 def wheel_message(name: str, sha256: str) -> bytes:
-    """The text that a server signs for the wheel of its worker."""
+    """Return the text that a server signs for the wheel of its worker."""
     return f"rookery worker wheel\n{name}\n{sha256}\n".encode()
 
 
@@ -125,23 +125,23 @@ class SpsaAnswer(AliveAnswer, frozen=True, gc=False, kw_only=True):
 
 
 def make_waiting_answer(info: str | UnsetType = UNSET) -> TaskAnswer:
-    """The answer that there is no task now, because there is nothing to do or the server is
+    """Return the answer that there is no task now, because there is nothing to do or the server is
     busy."""
     return TaskAnswer(task_waiting=False, info=info)
 
 
 def refuse_task(error: str) -> TaskAnswer:
-    """The answer that this worker gets no task."""
+    """Return the answer that this worker gets no task."""
     return TaskAnswer(task_waiting=False, error=error)
 
 
 def refuse_update(error: str) -> AliveAnswer:
-    """The answer that the result is refused and the task is over."""
+    """Return the answer that the result is refused and the task is over."""
     return AliveAnswer(task_alive=False, error=error)
 
 
 def make_spsa_values(tune: Tune, drawn: Perturbation) -> SpsaAnswer:
-    """The answer to an official worker: one perturbation."""
+    """Return the answer to an official worker: one perturbation."""
     names = [parameter.line.name for parameter in tune.parameters]
     return SpsaAnswer(
         task_alive=True,
@@ -157,7 +157,7 @@ def make_spsa_values(tune: Tune, drawn: Perturbation) -> SpsaAnswer:
 
 
 def make_spsa_slots(tune: Tune, drawn: tuple[Perturbation, ...]) -> SpsaAnswer:
-    """The answer to our worker: a perturbation per slot."""
+    """Return the answer to our worker: a perturbation per slot."""
     names = [parameter.line.name for parameter in tune.parameters]
     return SpsaAnswer(
         task_alive=True,

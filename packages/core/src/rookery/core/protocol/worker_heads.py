@@ -47,7 +47,7 @@ class Head:
     """The place where the unfinished value begins, if it is a text; else -1."""
 
     def read_credentials(self) -> Credentials:
-        """The credentials; raises a WireFault where they are missing or not well-formed."""
+        """Return the credentials; raise a WireFault where they are missing or not well-formed."""
         password, info = self.values.get("password"), self.values.get("worker_info")
         if password is None or info is None:
             raise CredentialsLate
@@ -55,7 +55,7 @@ class Head:
 
 
 def scan_head(head: bytes) -> Head:
-    """Reads the keys and values in the beginning of a JSON object."""
+    """Read the keys and values in the beginning of a JSON object."""
     place = _skip_space(head, 0)
     if head[place : place + 1] != b"{":
         raise NotAnObject
@@ -115,7 +115,7 @@ class LongText:
         return self._decode(text[:whole])
 
     def envelope(self) -> bytes:
-        """The body with only the first characters of the text."""
+        """Return the body with only the first characters of the text."""
         if self._after is None:
             raise NotJson(text=f"{self.key} does not end")
         return self.before + self._shown + b'"' + bytes(self._after)
@@ -147,7 +147,8 @@ class LongText:
 
 
 def begin_long_text(head: bytes, key: str, most_bytes: int) -> tuple[LongText, bytes]:
-    """A decoder for the text of that key, and the part of the text that came with the head."""
+    """Return a decoder for the text of that key, and the part of the text that came with the
+    head."""
     found = scan_head(head[:HEAD_BYTES])
     if found.unfinished != key or found.text_at < 0:
         raise BadField(field=key, text="does not begin within the first 65,536 bytes")
@@ -160,7 +161,8 @@ def _skip_space(text: bytes, place: int) -> int:
 
 
 def _end_of_value(text: bytes, start: int) -> int | None:
-    """The end of the value at `start`; None where it is not complete or has too many parts."""
+    """Return the end of the value at `start`; None where it is not complete or has too many
+    parts."""
     first = text[start : start + 1]
     if first == b'"':
         string = _STRING.match(text, start)

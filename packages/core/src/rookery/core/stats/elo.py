@@ -112,7 +112,7 @@ def live_elo(
     *,
     within: float = 1e-14,
 ) -> SequentialElo:
-    """The Elo of a running test. `within` is the accuracy in Elo; charts need less of it."""
+    """Return the Elo of a running test. `within` is the accuracy in Elo; charts need less of it."""
     counted, plain = moments(bins), estimate_elo(bins)
     worse = _chance_of_worse(spec, counted, score_bounds(spec, counted, bins, trinomial))
     # The plain estimate is close, unless the test has just ended.
@@ -130,8 +130,8 @@ def live_elo(
 
 @lru_cache(maxsize=REMEMBERED)
 def live_elo_on_chart(spec: Sprt, bins: tuple[int, ...]) -> SequentialElo:
-    """The Elo at an earlier point of a test, accurate enough for a chart. Cached, since charts are
-    drawn repeatedly."""
+    """Return the Elo at an earlier point of a test, accurate enough for a chart. Cached, since
+    charts are drawn repeatedly."""
     return live_elo(spec, bins, within=CHART_ELO)
 
 
@@ -156,7 +156,8 @@ def score_bounds(
 def _chance_of_worse(
     spec: Sprt, counted: Moments, bounds: tuple[float, float]
 ) -> Callable[[float], float]:
-    """A function of the true Elo: the chance of an outcome at most as good as the observed one."""
+    """Return a function of the true Elo: the chance of an outcome at most as good as the observed
+    one."""
     score0, score1 = bounds
     step = (score1 - score0) / counted.variance
     middle, variance = (score0 + score1) / 2.0, (score1 - score0) * step
@@ -178,7 +179,7 @@ def _chance_of_worse(
 def _elo_where(
     worse: Callable[[float], float], chance: float, guess: float, reach: float, within: float
 ) -> float:
-    """The Elo at which a worse outcome has this chance, searched around a guess in widening
+    """Return the Elo at which a worse outcome has this chance, searched around a guess in widening
     brackets."""
     while True:
         low, high = max(-WIDEST_ELO, guess - reach), min(WIDEST_ELO, guess + reach)
@@ -216,7 +217,7 @@ class FixedTest:
             raise StatisticsFault(POWER_WANTED)
 
     def power(self, games: float, elo: float) -> float:
-        """The chance to detect that a version with this true Elo is better."""
+        """Return the chance to detect that a version with this true Elo is better."""
         _require(games > 0.0)
         shift = (score_of(elo) - 0.5) * sqrt(games) / self.sigma_per_game
         return cdf(shift - self._threshold)
@@ -227,7 +228,7 @@ class FixedTest:
         return (sigmas * self.sigma_per_game / (score_of(elo) - 0.5)) ** 2
 
     def smallest_elo(self, games: float, power: float) -> float:
-        """The true Elo that is detected with this power; large values stop at the end of the
+        """Return the true Elo that is detected with this power; large values stop at the end of the
         scale."""
         _require(games > 0.0 and self.alpha < power < 1.0)
         sigmas = self._threshold + quantile(power)

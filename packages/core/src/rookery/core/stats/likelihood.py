@@ -44,7 +44,7 @@ _EVEN: Five = (0.2, 0.2, 0.2, 0.2, 0.2)
 
 
 def tilt_of_five_to_sigmas(shares: Sequence[float], target: float) -> tuple[float, Five] | None:
-    """Tilts until the mean is `target` sigmas above one half; None if the usual start fails."""
+    """Tilt until the mean is `target` sigmas above one half; None if the usual start fails."""
     p0, p1, p2, p3, p4 = shares
     slopes = _linearised(_EVEN, target)
     if max(slopes) <= 0.0 or min(slopes) >= 0.0:
@@ -69,7 +69,7 @@ def tilt_of_five_to_sigmas(shares: Sequence[float], target: float) -> tuple[floa
 
 
 def _linearised(found: Five, sigmas: float) -> Five:
-    """The slopes of the condition, linearised around a distribution."""
+    """Return the slopes of the condition, linearised around a distribution."""
     f0, f1, f2, f3, f4 = found
     mean = f1 * 0.25 + f2 * 0.5 + f3 * 0.75 + f4
     off1, off2, off3, off4 = 0.25 - mean, 0.5 - mean, 0.75 - mean, 1.0 - mean
@@ -139,13 +139,13 @@ _compiled: FiveRatio | None = None
 
 
 def use_compiled(ratio: FiveRatio | None) -> None:
-    """Uses a faster form from now on, which must give the same bits; None uses Python's alone."""
+    """Use a faster form from now on, which must give the same bits; None uses Python's alone."""
     global _compiled  # noqa: PLW0603 - a property of the process, like the compiler it comes from
     _compiled = ratio
 
 
 def normalised_ratio(bins: Sequence[int], nelo0: float, nelo1: float) -> float:
-    """The log-likelihood ratio with both hypotheses in normalised Elo."""
+    """Return the log-likelihood ratio with both hypotheses in normalised Elo."""
     if _compiled is not None and len(bins) == 5:
         found = _compiled(*bins, nelo0, nelo1)
         if not isnan(found):
@@ -163,7 +163,7 @@ def normalised_ratio_in_python(bins: Sequence[int], nelo0: float, nelo1: float) 
 
 
 def shares_at(bins: Sequence[int], nelo: float) -> list[float]:
-    """The distribution closest to these results whose normalised Elo is `nelo`."""
+    """Return the distribution closest to these results whose normalised Elo is `nelo`."""
     shares = _shares(regularised(bins))
     sigmas = nelo * sqrt(len(bins) // 2) / NELO_PER_SIGMA
     tilt, slopes = _tilt_to_sigmas(shares, values_of(bins), sigmas)
@@ -173,8 +173,8 @@ def shares_at(bins: Sequence[int], nelo: float) -> list[float]:
 def bayes_ratio(
     bins: Sequence[int], elo0: float, elo1: float, trinomial: Sequence[int] | None = None
 ) -> float:
-    """The log-likelihood ratio with both hypotheses in BayesElo, whose draw rate is taken from the
-    single games."""
+    """Return the log-likelihood ratio with both hypotheses in BayesElo, whose draw rate is taken
+    from the single games."""
     low, high = bayes_bounds(elo0, elo1, trinomial if trinomial is not None else unpaired(bins))
     return logistic_ratio(bins, low, high)
 
@@ -190,7 +190,7 @@ def bayes_bounds(elo0: float, elo1: float, trinomial: Sequence[int]) -> tuple[fl
 
 
 def unpaired(bins: Sequence[int]) -> Sequence[int]:
-    """Converts pairs to single games; a drawn pair counts as two draws."""
+    """Convert pairs to single games; a drawn pair counts as two draws."""
     if len(bins) == 3:
         return bins
     values_of(bins)
@@ -222,7 +222,7 @@ def _tilt_to_mean(shares: Sequence[float], values: Sequence[float], mean: float)
 
 
 def _tilt_to_sigmas(shares: Sequence[float], values: Sequence[float], sigmas: float) -> Tilted:
-    """Tilts until the mean is `sigmas` above one half.
+    """Tilt until the mean is `sigmas` above one half.
 
     Sigma changes with the tilt, so the condition is linearised around the last distribution,
     solved, and linearised again. From the second round on, slopes of both signs exist.
@@ -272,7 +272,7 @@ def _coin_with(sigmas: float) -> tuple[float, float]:
 
 
 def _likelihood_tilt(shares: Sequence[float], slopes: Sequence[float], start: float) -> float:
-    """The x with sum(p * b / (1 + x * b)) = 0; the sum decreases from one pole to the next.
+    """Return the x with sum(p * b / (1 + x * b)) = 0; the sum decreases from one pole to the next.
 
     Newton's method with both poles multiplied out, inside a bracket: no tilted share may exceed
     one, so 1 + x * b >= p holds for the outermost slopes at the root. Without slopes of both signs
@@ -347,13 +347,13 @@ def normalised_elo(bins: Sequence[int]) -> NormalisedElo:
 
 
 def pairing_gain(trinomial: Sequence[int], pentanomial: Sequence[int]) -> PairingGain:
-    """Compares the spread of the games as single games with their spread as pairs."""
+    """Compare the spread of the games as single games with their spread as pairs."""
     singles, pairs = moments(trinomial), moments(pentanomial)
     return PairingGain(singles.sigma_per_game**2 / pairs.sigma_per_game**2)
 
 
 def measure_shape(bins: Sequence[int]) -> tuple[float, float]:
-    """The skewness and the kurtosis of one sample's score."""
+    """Return the skewness and the kurtosis of one sample's score."""
     counted, counts = moments(bins), regularised(bins)
     sigma = sqrt(counted.variance)
     steps = [(value - counted.mean) / sigma for value in values_of(bins)]

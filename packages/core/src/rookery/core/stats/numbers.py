@@ -26,12 +26,13 @@ def cdf(z: float) -> float:
 
 
 def quantile(probability: float) -> float:
-    """The z with this probability below it; 0 and 1 give the largest values that doubles allow."""
+    """Return the z with this probability below it; 0 and 1 give the largest values that doubles
+    allow."""
     return _STANDARD.inv_cdf(max(1e-300, min(1.0 - 2.0**-53, probability)))
 
 
 def upper_quantile(log_tail: float) -> float:
-    """The z with probability exp(log_tail) above it, however small that is."""
+    """Return the z with probability exp(log_tail) above it, however small that is."""
     if log_tail > _SMALLEST_LOG:
         return -quantile(exp(min(log_tail, 0.0)))
     z = sqrt(-2.0 * log_tail)
@@ -63,7 +64,8 @@ NEGLIGIBLE = 1e-17
 
 
 def upper_tail(value: float, degrees: int) -> float:
-    """The chance to exceed `value`: that of fewer than degrees / 2 events where value / 2 are due.
+    """Return the chance to exceed `value`: that of fewer than degrees / 2 events where value / 2
+    are due.
 
     The sum starts at its largest term on the side where terms fall, so that it stays short.
     """
@@ -76,8 +78,8 @@ def upper_tail(value: float, degrees: int) -> float:
 
 
 def _falling_sum(due: float, first: int, way: int) -> float:
-    """The sum of the Poisson chances of `first` events and of ever more (way 1) or fewer (way
-    -1)."""
+    """Return the sum of the Poisson chances of `first` events and of ever more (way 1) or fewer
+    (way -1)."""
     term = exp(first * log(due) - due - lgamma(first + 1.0))
     total, events = term, first
     while term > NEGLIGIBLE * total:
@@ -88,7 +90,7 @@ def _falling_sum(due: float, first: int, way: int) -> float:
 
 
 def sum_in_order(numbers: Iterable[float]) -> float:
-    """Adds one after the other, rounding each time: equal to the last bit on every Python and in C.
+    """Add one after the other, rounding each time: equal to the last bit on every Python and in C.
 
     The built-in `sum` compensates for rounding since Python 3.12.
     """
@@ -106,7 +108,7 @@ MAX_STEPS = 200
 def root(
     function: Callable[[float], float], low: float, high: float, *, within: float = 1e-14
 ) -> float:
-    """The point where `function` crosses zero; its values at low and high differ in sign.
+    """Return the point where `function` crosses zero; its values at low and high differ in sign.
 
     Chandrupatla's method: inverse quadratic steps where they are safe, halving elsewhere.
     """
@@ -229,7 +231,7 @@ def moments(bins: Sequence[int]) -> Moments:
 
 
 def games_in(bins: Sequence[int]) -> int:
-    """The games that were really played, without the corrections for empty bins."""
+    """Return the games that were really played, without the corrections for empty bins."""
     values_of(bins)
     return sum(bins) * (len(bins) // 2)
 

@@ -66,8 +66,8 @@ class Outlook:
 
 
 def usual_prior(spec: Sprt) -> Belief:
-    """The prior of a test. Most patches have hardly any effect, and bounds are about as wide as the
-    expected effects.
+    """Return the prior of a test. Most patches have hardly any effect, and bounds are about as wide
+    as the expected effects.
 
     So its mean is the point within the bounds that is closest to zero, and its sigma their width.
     """
@@ -75,7 +75,8 @@ def usual_prior(spec: Sprt) -> Belief:
 
 
 def posterior(pace: LlrPace, prior: Belief, llr: float, games: float) -> Belief:
-    """The belief about the true Elo after a walk to `llr` in `games` games, given the prior."""
+    """Return the belief about the true Elo after a walk to `llr` in `games` games, given the
+    prior."""
     spec = pace.spec
     width = spec.elo1 - spec.elo0
     information = games * pace.variance / width**2
@@ -93,7 +94,8 @@ def sprt_outlook(
     prior: Belief | None = None,
     games_allowed: float | None = None,
 ) -> Outlook:
-    """The outlook of a running test at `llr` after `games` games; not for a test with a verdict."""
+    """Return the outlook of a running test at `llr` after `games` games; not for a test with a
+    verdict."""
     before = prior or usual_prior(pace.spec)
     if not (abs(before.mean) <= WIDEST and 1.0 / WIDEST <= before.sigma <= WIDEST):
         raise StatisticsFault(
@@ -116,7 +118,7 @@ def forecast(
     *,
     points: int = POINTS,
 ) -> Forecast:
-    """The chances and games left, as means over the belief."""
+    """Return the chances and games left, as means over the belief."""
     walks = [pace.walk(elo, llr) for elo in belief.points(points)]
     if walks[0].is_over:
         passed = 1.0 if walks[0].high <= 0.0 else 0.0

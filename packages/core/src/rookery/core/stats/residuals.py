@@ -70,7 +70,7 @@ MANUAL = PurgeRule(p_value=0.01, residual=4.5)
 
 
 def judge_workers(workers: Mapping[str, Sequence[int]]) -> WorkerTest | None:
-    """Tests pentanomial results by worker; None when fewer than two have enough of them."""
+    """Test pentanomial results by worker; None when fewer than two have enough of them."""
     rows = _with_enough({name: _row(bins) for name, bins in workers.items()})
     if len(rows) < 2:
         return None
@@ -90,7 +90,8 @@ def judge_workers(workers: Mapping[str, Sequence[int]]) -> WorkerTest | None:
 
 
 def bad_worker(test: WorkerTest | None, rule: PurgeRule) -> str | None:
-    """The worker to remove, if any: the one with the largest residual among the suspicious ones."""
+    """Return the worker to remove, if any: the one with the largest residual among the suspicious
+    ones."""
     if test is None:
         return None
     worst = max(test.residuals, key=lambda name: test.residuals[name])
@@ -112,7 +113,7 @@ def _row(bins: Sequence[int]) -> Row:
 
 
 def _with_enough(rows: Mapping[str, Row]) -> Mapping[str, Row]:
-    """Drops rows with too small expectations, repeatedly, since each drop changes the others."""
+    """Drop rows with too small expectations, repeatedly, since each drop changes the others."""
     while True:
         columns = _column_sums(rows)
         # The rarest outcome decides, so a row's size alone tells whether it is large enough.
@@ -143,7 +144,7 @@ def _square(row: Row, columns: Row, total: int) -> float:
 
 
 def _residual(square: float, share: float) -> float:
-    """The row's chi-square, corrected for the worker's own part in the average, as a normal
+    """Return the row's chi-square, corrected for the worker's own part in the average, as a normal
     deviate."""
     # With two degrees of freedom the chance to exceed x is exp(-x / 2).
     return max(0.0, upper_quantile(-square / (1.0 - share) / 2.0))

@@ -41,7 +41,7 @@ class Verdict(enum.Enum):
 
 
 def check_bounds(elo0: float, elo1: float) -> None:
-    """Raises StatisticsFault if a test can't decide between these two."""
+    """Raise StatisticsFault if a test can't decide between these two."""
     if not (abs(elo0) <= MAX_BOUND and abs(elo1) <= MAX_BOUND):
         raise StatisticsFault("elo0 and elo1 must be numbers between -1000 and 1000.")
     if elo1 - elo0 < MIN_WIDTH - 1e-9:
@@ -49,7 +49,7 @@ def check_bounds(elo0: float, elo1: float) -> None:
 
 
 def check_rates(alpha: float, beta: float) -> None:
-    """Raises StatisticsFault if no test has these rates of error."""
+    """Raise StatisticsFault if no test has these rates of error."""
     if not (min(alpha, beta) >= MIN_RATE and alpha + beta <= MAX_RATES):
         raise StatisticsFault(
             "alpha and beta must be at least 1e-9 each and at most 0.99 together."
@@ -82,7 +82,7 @@ class Sprt(Struct, frozen=True, gc=False):
         return _plain_bounds(self.alpha, self.beta)[1]
 
     def log_ratio(self, bins: Sequence[int], trinomial: Sequence[int] | None = None) -> float:
-        """The log-likelihood ratio; only BayesElo uses the single games in `trinomial`."""
+        """Return the log-likelihood ratio; only BayesElo uses the single games in `trinomial`."""
         if self.model is EloModel.NORMALISED:
             return normalised_ratio(bins, self.elo0, self.elo1)
         if self.model is EloModel.LOGISTIC:
@@ -114,7 +114,7 @@ class Overshoot(Struct, frozen=True, gc=False):
         return self.sq1 / (2.0 * self.m1) if self.m1 else 0.0
 
     def after(self, llr: float, pairs: int, batch_size: int) -> "Overshoot":
-        """The record after an update to `pairs` pairs in all, which must not be fewer than
+        """Return the record after an update to `pairs` pairs in all, which must not be fewer than
         before."""
         if pairs == self.last_update:
             return self
@@ -147,7 +147,7 @@ class SprtState(Struct, frozen=True, gc=False):
     def after(
         self, spec: Sprt, bins: Sequence[int], trinomial: Sequence[int] | None = None
     ) -> "SprtState":
-        """The state after the results so far are `bins` (cumulative)."""
+        """Return the state after the results so far are `bins` (cumulative)."""
         pairs = sum(bins)
         llr = spec.log_ratio(bins, trinomial)
         kept = self._without_unusable_overshoot(pairs)
@@ -161,7 +161,7 @@ class SprtState(Struct, frozen=True, gc=False):
         )
 
     def bounds(self, spec: Sprt) -> tuple[float, float]:
-        """The lower and upper bound that decide, moved inwards by the overshoot."""
+        """Return the lower and upper bound that decide, moved inwards by the overshoot."""
         return _bounds(spec, self.overshoot)
 
     def _without_unusable_overshoot(self, pairs: int) -> "SprtState":
@@ -173,7 +173,7 @@ class SprtState(Struct, frozen=True, gc=False):
 
 @lru_cache(maxsize=256)
 def _plain_bounds(alpha: float, beta: float) -> tuple[float, float]:
-    """The bounds without overshoot; cached, since each report needs them."""
+    """Return the bounds without overshoot; cached, since each report needs them."""
     return log(beta / (1.0 - alpha)), log((1.0 - beta) / alpha)
 
 
@@ -208,7 +208,7 @@ class HypotheticalOutcome:
 def replay_with_bounds(
     spec: Sprt, history: Iterable[Sequence[int]], trinomial: Sequence[int] | None = None
 ) -> HypotheticalOutcome:
-    """Applies other bounds to cumulative results, oldest first, without overshoot correction; gaps
+    """Apply other bounds to cumulative results, oldest first, without overshoot correction; gaps
     are allowed."""
     seen = HypotheticalOutcome(spec, 0.0, Verdict.RUNNING, 0)
     for bins in history:

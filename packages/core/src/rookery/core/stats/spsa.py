@@ -37,12 +37,12 @@ from rookery.core.stats.spsa_parameters import (
 
 
 def packed_size(count: int) -> int:
-    """The number of bytes for the flips of `count` parameters."""
+    """Return the number of bytes for the flips of `count` parameters."""
     return (count + 7) // 8
 
 
 def pack(flips: Sequence[int]) -> bytes:
-    """Packs flips into bits."""
+    """Pack flips into bits."""
     bits = 0
     for flip in flips:
         bits = bits << 1 | (flip > 0)
@@ -51,7 +51,7 @@ def pack(flips: Sequence[int]) -> bytes:
 
 
 def unpack(packed: bytes, count: int) -> tuple[int, ...]:
-    """Unpacks the flips of `count` parameters; random bytes give random flips."""
+    """Unpack the flips of `count` parameters; random bytes give random flips."""
     if len(packed) != packed_size(count):
         raise _wrong_draw(len(packed), packed_size(count))
     bits = int.from_bytes(packed, "big") >> (8 * len(packed) - count)
@@ -63,13 +63,13 @@ def _wrong_draw(found: int, wanted: int) -> SpsaFault:
 
 
 def signature(packed: bytes) -> int:
-    """The signature of flips, which a worker returns to show which ones its games were played
-    with."""
+    """Return the signature of flips, which a worker returns to show which ones its games were
+    played with."""
     return zlib.crc32(packed)
 
 
 def joint_signature(parts: Iterable[bytes]) -> int:
-    """The signature of several perturbations handed out together."""
+    """Return the signature of several perturbations handed out together."""
     return zlib.crc32(b"".join(parts))
 
 
@@ -98,7 +98,7 @@ class Tune:
         return any(parameter.line.kind is ParameterKind.FLOAT for parameter in self.parameters)
 
     def steps(self, iteration: int, *, final: bool = False) -> tuple[Steps, ...]:
-        """The steps of all parameters at an iteration."""
+        """Return the steps of all parameters at an iteration."""
         decay = self.schedule.decay(iteration)
         return tuple(parameter.steps(decay, final=final) for parameter in self.parameters)
 
@@ -111,7 +111,7 @@ def new_tune(
     alpha: float = DEFAULT_ALPHA,
     gamma: float = DEFAULT_GAMMA,
 ) -> Tune:
-    """A new tune from parameter lines, for `games` games; raises SpsaFault."""
+    """Return a new tune from parameter lines, for `games` games; raise SpsaFault."""
     schedule = schedule_for(games, a_ratio=a_ratio, alpha=alpha, gamma=gamma)
     parameters = tuple(parameter_for(line, schedule) for line in read_lines(text))
     return Tune(schedule, parameters, tuple(each.line.start for each in parameters))
@@ -169,7 +169,7 @@ def perturb(tune: Tune, draw: bytes) -> Perturbation:
 
 
 def perturb_final(tune: Tune, draws: Iterable[PerturbationDraw]) -> tuple[Perturbation, ...]:
-    """Final values, one perturbation per draw, for a worker of ours."""
+    """Return final values, one perturbation per draw, for a worker of ours."""
     steps = tune.steps(tune.iteration, final=True)
     return tuple(_final(tune, steps, draw) for draw in draws)
 
@@ -231,7 +231,7 @@ class TuneBatch:
 
 
 def fold(tune: Tune, issued: Issued | None, batch: TuneBatch) -> Tune:
-    """The tune after a batch; unchanged if nothing was issued or the signature differs."""
+    """Return the tune after a batch; unchanged if nothing was issued or the signature differs."""
     if issued is None or issued.signature != batch.signature:
         return tune
     steps = tune.steps(issued.iteration, final=issued.final)
@@ -245,7 +245,7 @@ def fold(tune: Tune, issued: Issued | None, batch: TuneBatch) -> Tune:
 
 
 def fold_all(tune: Tune, pairs: Iterable[tuple[Issued, TuneBatch]]) -> Tune:
-    """The tune after several perturbations that were issued together, in order."""
+    """Return the tune after several perturbations that were issued together, in order."""
     for issued, batch in pairs:
         tune = fold(tune, issued, batch)
     return tune
@@ -273,7 +273,7 @@ def _remembered(tune: Tune, steps: tuple[Steps, ...]) -> Tune:
 
 
 def sampling_period(tune: Tune) -> float:
-    """The number of iterations between two samples of the history."""
+    """Return the number of iterations between two samples of the history."""
     return tune.schedule.iterations / _samples(len(tune.parameters))
 
 
@@ -297,7 +297,7 @@ class LineStyle(enum.Enum):
 
 
 def late_mean(tune: Tune) -> tuple[float, ...]:
-    """The mean of the last fifth of the history, steadier than the last values."""
+    """Return the mean of the last fifth of the history, steadier than the last values."""
     count = math.ceil(len(tune.history) / LATE_SHARE)
     if not count:
         return tune.thetas

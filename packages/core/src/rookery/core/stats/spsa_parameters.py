@@ -44,7 +44,7 @@ class GainSchedule:
     gamma: float = DEFAULT_GAMMA
 
     def decay(self, iteration: int) -> Decay:
-        """The decay after `iteration` pairs."""
+        """Return the decay after `iteration` pairs."""
         k = iteration + 1
         return Decay(math.pow(k, self.gamma), math.pow(self.stability + k, self.alpha))
 
@@ -61,7 +61,7 @@ def schedule_for(
     alpha: float = DEFAULT_ALPHA,
     gamma: float = DEFAULT_GAMMA,
 ) -> GainSchedule:
-    """The schedule of a tune over `games` games."""
+    """Return the schedule of a tune over `games` games."""
     _check_within("num_games", games, 2, 2 * MOST_PAIRS)
     _check_within("A", a_ratio, 0, LARGEST_A_RATIO)
     _check_within("alpha", alpha, 0, LARGEST_EXPONENT)
@@ -102,7 +102,7 @@ class ParameterLine:
         return min(max(value, self.minimum), self.maximum)
 
     def settle(self, value: float, draw: float) -> float:
-        """The value that an engine gets: a float unchanged, an int rounded up or down by the
+        """Return the value that an engine gets: a float unchanged, an int rounded up or down by the
         draw."""
         if self.kind is ParameterKind.FLOAT:
             return self.clip(value)
@@ -128,7 +128,7 @@ class Parameter:
     a: float
 
     def steps(self, decay: Decay, *, final: bool = False) -> Steps:
-        """The steps under that decay; `final` keeps whole numbers at least half apart."""
+        """Return the steps under that decay; `final` keeps whole numbers at least half apart."""
         c = self.c / decay.c
         if final and self.line.kind is ParameterKind.INT:
             c = max(c, LEAST_WHOLE_STEP)
@@ -136,7 +136,7 @@ class Parameter:
 
 
 def parameter_for(line: ParameterLine, schedule: GainSchedule) -> Parameter:
-    """Computes the steps of the first iteration from those of the last."""
+    """Compute the steps of the first iteration from those of the last."""
     a_end = line.r_end * line.c_end**2
     return Parameter(
         line=line,

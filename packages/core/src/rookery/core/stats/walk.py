@@ -55,7 +55,7 @@ class Walk:
         return self.low >= 0.0 or self.high <= 0.0
 
     def chance_high(self) -> float:
-        """The chance to end at `high`, however long it takes."""
+        """Return the chance to end at `high`, however long it takes."""
         return self.mirrored().chance_low()
 
     def chance_low(self) -> float:
@@ -75,7 +75,7 @@ class Walk:
         return (self.low + self.width * self.chance_high()) / self.drift
 
     def chance_high_by(self, time: float) -> float:
-        """The chance to have ended at `high` by that time, by the method of images."""
+        """Return the chance to have ended at `high` by that time, by the method of images."""
         if time <= 0.0:
             return 0.0
         if self.variance * time > CERTAINLY_OVER * self.width**2:
@@ -85,7 +85,7 @@ class Walk:
         lean, steepness = pull * self.high, abs(pull)
 
         def image(distance: float) -> float:
-            """The chance of a one-sided walk to have covered that distance, weighted for the
+            """Return the chance of a one-sided walk to have covered that distance, weighted for the
             two-sided walk."""
             way = steepness * distance
             return grown_tail(lean - way, (distance - gone) / spread) + grown_tail(
@@ -110,7 +110,8 @@ class Walk:
         return Walk(-self.high, -self.low, -self.drift, self.variance)
 
     def chance_below(self, time: float, y: float) -> float:
-        """The chance to have ended at `low`, or to be inside but at most at y, at that time."""
+        """Return the chance to have ended at `low`, or to be inside but at most at y, at that
+        time."""
         corridor = self.variance * time / self.width**2
         if corridor < SHORT or abs(self.pull * self.width) > STEEP:
             chance = self._below_by_reflection(time, y)
@@ -174,7 +175,8 @@ class LlrPace:
     corrected: bool = True
 
     def walk(self, elo: float, llr: float = 0.0) -> Walk:
-        """The walk that remains from `llr` to the bounds; `elo` is on the scale of the bounds.
+        """Return the walk that remains from `llr` to the bounds; `elo` is on the scale of the
+        bounds.
 
         A corrected test ends on its nominal bounds on average; an uncorrected one ends beyond them.
         """
@@ -196,8 +198,8 @@ class LlrPace:
 def pace_of(
     spec: Sprt, sigma_per_game: float = TYPICAL_SIGMA, *, corrected: bool = True
 ) -> LlrPace:
-    """The pace of a test. Normalised bounds determine it; for the other scales it depends on the
-    spread of games.
+    """Return the pace of a test. Normalised bounds determine it; for the other scales it depends on
+    the spread of games.
 
     A test is `corrected` as long as it keeps its overshoot record.
     """
@@ -260,7 +262,7 @@ def length_at(pace: LlrPace, elo: float, *, max_games: float | None = None) -> T
 
 
 def range_of(over_by: Callable[[float], float], guess: float) -> GamesRange:
-    """The points at which a distribution of lengths reaches 10, 50 and 90 %, accurate to a
+    """Return the points at which a distribution of lengths reaches 10, 50 and 90 %, accurate to a
     thousandth."""
     return GamesRange(*(_reaches(over_by, chance, guess) for chance in (0.1, 0.5, 0.9)))
 
@@ -276,7 +278,7 @@ def _reaches(over_by: Callable[[float], float], chance: float, guess: float) -> 
 
 
 def _mean_within(walk: Walk, limit: float) -> float:
-    """The mean of min(length, limit): the integral of the chance to be still running."""
+    """Return the mean of min(length, limit): the integral of the chance to be still running."""
     if walk.chance_over_by(limit) > 1.0 - 1e-9:
         return walk.mean_time()
     step = limit / PIECES
@@ -314,9 +316,9 @@ class ScoreSpread:
         return sqrt(self._variance)
 
     def nelo_of(self, elo: float) -> float:
-        """Converts logistic Elo to normalised Elo."""
+        """Convert logistic Elo to normalised Elo."""
         return (score_of(elo) - 0.5) / self.sigma * NELO_PER_SIGMA
 
     def elo_of(self, nelo: float) -> float:
-        """Converts normalised Elo to logistic Elo."""
+        """Convert normalised Elo to logistic Elo."""
         return elo_of(0.5 + nelo / NELO_PER_SIGMA * self.sigma)

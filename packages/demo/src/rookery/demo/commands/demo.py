@@ -116,7 +116,8 @@ async def _mark(opened: Database, invented: InventedFarm) -> None:
 
 
 async def _find_invented(flags: ServeSettings) -> InventedFarm:
-    """The description of the invented farm. It is read before a server can change anything."""
+    """Return the description of the invented farm. It is read before a server can change
+    anything."""
     async with open_database(flags) as opened:
         rows = FindingRows(opened.pool, opened.queries)
         found = await rows.load(FindingKind.INVENTED, [""], InventedFarm)
@@ -214,7 +215,7 @@ async def _write(opened: Database, lease: Lease, farm: FarmSeed, chance: Random)
 
 @asynccontextmanager
 async def _open_store(opened: Database, lease: Lease) -> AsyncIterator[FleetStore]:
-    """The store of runs. A failed commit is reported with its reason."""
+    """Yield the store of runs. A failed commit is reported with its reason."""
     reasons: list[str] = []
     opening = open_fleet_store(opened.pool, opened.queries, lease, lost=reasons.append)
     try:

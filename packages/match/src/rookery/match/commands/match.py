@@ -36,6 +36,7 @@ from rookery.match.commands.session import (
 from rookery.match.fastchess import FastchessMatch, FastchessProgram, find_fastchess
 from rookery.match.fastchess_command import (
     FastchessFiles,
+    Schedule,
     UnsupportedByFastchess,
     command_line,
     silence_seconds,
@@ -66,7 +67,7 @@ LENGTH = Group("Length", sort_key=3)
 
 
 def read_engines(_type: object, tokens: Sequence[Token]) -> list[list[str]]:
-    """The words after each --engine."""
+    """Return the words after each --engine."""
     engines: list[list[str]] = []
     for token in tokens:
         if token.index == 0:
@@ -231,7 +232,7 @@ def _tell(play: MatchSession, files: GameFiles, runner: str, *, as_json: bool) -
 
 
 def read_field(flags: MatchFlags) -> MatchField:
-    """The engines from the command line. Raises BadArgument."""
+    """Return the engines from the command line. Raise BadArgument."""
     if bool(flags.new or flags.base) == bool(flags.engine):
         raise BadArgument("Give --new and --base, or --engine for each engine.")
     engines = _described(flags) if flags.engine else (_side(flags, "new"), _side(flags, "base"))
@@ -247,7 +248,8 @@ def _paired(flags: MatchFlags, engines: tuple[EngineSpec, ...]) -> MatchField:
 def named(
     flags: MatchFlags, field: MatchField, own: Sequence[str], *, for_fastchess: bool = False
 ) -> MatchField:
-    """The same engines with the names that they report, unless the command line names them."""
+    """Return the same engines with the names that they report, unless the command line names
+    them."""
     given = [any(word.startswith("name=") for word in words) for words in flags.engine]
     wished = [
         engine.name if kept or not name else name
@@ -278,7 +280,7 @@ def _side(flags: MatchFlags, side: str) -> EngineSpec:
 
 
 def _described(flags: MatchFlags) -> tuple[EngineSpec, ...]:
-    """The engines given by --engine. Engines with equal names get a number."""
+    """Return the engines given by --engine. Engines with equal names get a number."""
     engines: list[EngineSpec] = []
     for words in flags.engine:
         engine = read_engine(flags, words)
@@ -301,7 +303,7 @@ def make_sprt(flags: MatchFlags, field: MatchField) -> Sprt | None:
 
 
 def count_rounds(flags: MatchFlags, sprt: Sprt | None) -> int | None:
-    """The pairs of each pairing. A test without a limit continues until it has a verdict."""
+    """Return the pairs of each pairing. A test without a limit continues until it has a verdict."""
     games = flags.games if flags.games is not None or sprt else FIXED_GAMES
     if games is None:
         return None
@@ -326,7 +328,7 @@ def require_fastchess() -> FastchessProgram:
 
 
 def name_for_fastchess(name: str) -> str:
-    """A name without the brackets and `vs` that structure fastchess's output."""
+    """Return a name without the brackets and `vs` that structure fastchess's output."""
     return name.translate(_BRACKETS).replace(" vs ", " v ")
 
 
@@ -338,7 +340,7 @@ def fastchess_match(
     rounds: int | None,
     concurrency: int,
 ) -> FastchessMatch:
-    """The match for fastchess. Raises BadArgument for flags that fastchess has no equivalent
+    """Return the match for fastchess. Raise BadArgument for flags that fastchess has no equivalent
     for."""
     try:
         if setup.strict_pvs:
@@ -348,9 +350,7 @@ def fastchess_match(
             engines,
             setup,
             _files(flags),
-            pairs=rounds,
-            concurrency=concurrency,
-            round_robin=not flags.gauntlet,
+            Schedule(rounds, concurrency, round_robin=not flags.gauntlet),
         )
     except UnsupportedByFastchess as fault:
         raise BadArgument(f"fastchess cannot play {fault}.") from None

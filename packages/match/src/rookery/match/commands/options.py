@@ -106,7 +106,7 @@ class GameFlags:
 
 
 def make_setup(flags: GameFlags, *, chess960: bool = False) -> Setup:
-    """The rules from the flags. Raises BadArgument."""
+    """Return the rules from the flags. Raise BadArgument."""
     if bool(flags.syzygy) != bool(flags.syzygy_men):
         raise BadArgument("--syzygy and --syzygy-men go together.")
     numbers = (flags.margin, flags.max_moves, flags.syzygy_men, *(flags.resign or ()))
@@ -133,7 +133,8 @@ def _adjudication(flags: GameFlags) -> Adjudication:
 
 
 def book_path(flags: GameFlags) -> Path | None:
-    """The file with the openings: a given one, or the bundled book, by its name or by default.
+    """Return the file with the openings: a given one, or the bundled book, by its name or by
+    default.
 
     The bundled book is not for Fischer random.
     """
@@ -172,8 +173,8 @@ def warn_of_openings(book: OpeningBook | None, pairs: int | None) -> None:
 
 
 def waiting(*, quiet: bool) -> Callable[[EngineSpec], None]:
-    """A callback that prints which engine is waited for, since a silent engine gives no other
-    sign."""
+    """Return a callback that prints which engine is waited for, since a silent engine gives no
+    other sign."""
 
     def tell(engine: EngineSpec) -> None:
         if not quiet:
@@ -183,7 +184,7 @@ def waiting(*, quiet: bool) -> Callable[[EngineSpec], None]:
 
 
 def make_openings(flags: GameFlags, book: OpeningBook | None) -> Openings:
-    """The opening of each round."""
+    """Return the opening of each round."""
     if book is None:
         return openings_of(None, None)
     if flags.start < 1:
@@ -229,12 +230,12 @@ def split_command(text: str) -> tuple[str, ...]:
 
 
 def name_program(text: str) -> str:
-    """The default name of an engine. Raises BadArgument."""
+    """Return the default name of an engine. Raise BadArgument."""
     command = split_command(text)
     return BUNDLED_COMMAND if command[: len(OUR_COMMAND)] == OUR_COMMAND else Path(command[0]).name
 
 
-def make_engine(
+def make_engine(  # noqa: PLR0913 - what one engine may have of its own
     flags: GameFlags,
     name: str,
     command: str,
@@ -244,7 +245,7 @@ def make_engine(
     threads: int | None = None,
     folder: str | None = None,
 ) -> EngineSpec:
-    """An engine with its own options and those for all engines. Raises BadArgument."""
+    """Return an engine with its own options and those for all engines. Raise BadArgument."""
     own_threads = flags.threads if threads is None else threads
     if own_threads < 1:
         raise BadArgument("An engine needs at least one thread.")

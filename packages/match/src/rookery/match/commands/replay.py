@@ -18,7 +18,7 @@ UNKNOWN = "?"
 """The placeholder in PGN files for an unknown name."""
 
 
-def replay(
+def replay(  # noqa: PLR0913 - each is a flag
     file: Annotated[Path, option("a PGN file")],
     game: Annotated[int, option("number of the game in it, from 1")],
     /,

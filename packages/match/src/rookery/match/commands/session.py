@@ -128,7 +128,7 @@ class Interrupts:
 
 
 def _nothing() -> None:
-    """Does nothing; scheduling it wakes the loop."""
+    """Do nothing; scheduling it wakes the loop."""
 
 
 INTERRUPTS = Interrupts()
@@ -153,7 +153,7 @@ class ResumeFile:
             self.path.unlink(missing_ok=True)
 
     def describe_resume_command(self, kind: str) -> str:
-        """A sentence with the command that continues later; empty if nothing was stored."""
+        """Return a sentence with the command that continues later; empty if nothing was stored."""
         return f" To continue: rookery {kind} --resume {self.path}" if self.path.exists() else ""
 
     def leave(self, kind: str) -> None:
@@ -206,14 +206,14 @@ def resumable(
 
 
 def _default(kind: str) -> Path:
-    """A resume file in the current folder, named after the time."""
+    """Return a resume file in the current folder, named after the time."""
     return Path(f"{kind}-{datetime.now(UTC):%Y%m%d-%H%M%S-%f}.resume")
 
 
 def parse_before(
     command: Callable[..., object], kind: str, session: SessionFlags
 ) -> dict[str, Any]:
-    """The arguments of an earlier match or tune, for this session."""
+    """Return the arguments of an earlier match or tune, for this session."""
     assert session.resume is not None
     before = parse_again(command, read_journal(session.resume, kind).head.words)
     failures = before.get("session", session).failures
@@ -346,7 +346,7 @@ class MatchSession:
         self._meetings = {**self._meetings, pairing: results}
 
     def rows(self) -> list[Row]:
-        """The present figures as rows."""
+        """Return the present figures as rows."""
         if len(self._names) == 2:
             return rows(self._progress())
         games = self._score.results.games
@@ -354,7 +354,7 @@ class MatchSession:
         return [("Games", f"{games}{wanted}"), *_rating_rows(self._ratings())]
 
     def _progress(self) -> Progress:
-        """The score, with the speed of this session only."""
+        """Return the score, with the speed of this session only."""
         seconds = monotonic() - self._began
         games = self._score.results.games
         played = games - self._games_before
@@ -365,14 +365,14 @@ class MatchSession:
         return rate_engines(self._names, self._meetings)
 
     def last_rows(self) -> list[Row]:
-        """The final figures for people."""
+        """Return the final figures for people."""
         shown = [row for row in self.rows() if row[0] != "Left"]
         if self._score.sprt:
             shown.append(("Verdict", self._score.verdict.value or "none"))
         return shown
 
     def data(self) -> Data:
-        """The final figures for programs."""
+        """Return the final figures for programs."""
         if len(self._names) == 2:
             return {"engines": list(self._names), **data(self._progress())}
         table: list[Data] = [

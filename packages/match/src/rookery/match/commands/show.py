@@ -39,7 +39,7 @@ def elo_of(score: MatchScore) -> tuple[float, float, float]:
 
 
 def rows(progress: Progress) -> list[Row]:
-    """The figures for the display, for plain lines and for the end of a match."""
+    """Return the figures for the display, for plain lines and for the end of a match."""
     score = progress.score
     results = score.results
     lines = [("Games", games_text(results, progress.games_wanted)), ("Pairs", pairs_text(results))]
@@ -83,7 +83,7 @@ def data(progress: Progress) -> Data:
 
 
 def latency_data(latency: Latency) -> Data:
-    """The runner's latencies in milliseconds, and its CPU time per move in microseconds."""
+    """Return the runner's latencies in milliseconds, and its CPU time per move in microseconds."""
     return {
         "turnaround_ms": _quantiles(latency.turnaround),
         "lag_ms": _quantiles(latency.lag),

@@ -194,7 +194,7 @@ def power(
 
 
 @stats.command
-def outlook(
+def outlook(  # noqa: PLR0913 - each is a flag
     *,
     results: ResultFlags = NO_RESULTS,
     test: TestFlags = NO_TEST,
@@ -247,7 +247,7 @@ USUAL_SCHEDULE = Schedule()
 
 
 @stats.command
-def spsa(
+def spsa(  # noqa: PLR0913 - each is a flag
     file: Annotated[
         str, OR_STDIN, option("parameter lines of 6 or 7 fields; - reads standard input")
     ],

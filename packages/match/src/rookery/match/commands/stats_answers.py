@@ -150,7 +150,7 @@ def answer_live(results: ResultFlags, spec: Sprt) -> Answer:
 def answer_power(
     test: FixedTest, *, games: float | None, elo: float | None, power: float | None
 ) -> Answer:
-    """The third of these values from the other two. Games alone give a small table."""
+    """Return the third of these values from the other two. Games alone give a small table."""
     found: list[tuple[float, float, float]]
     if games is not None and elo is not None:
         found = [(games, elo, test.power(games, elo))]
@@ -177,7 +177,7 @@ def answer_power(
 
 
 def answer_lengths(pace: LlrPace, elos: Sequence[float], max_games: float | None) -> Answer:
-    """The expected length of a test, by true Elo."""
+    """Return the expected length of a test, by true Elo."""
     spec = pace.spec
     width = spec.elo1 - spec.elo0
     usual = [spec.elo0 + width * step for step in (-1.0, 0.0, 0.5, 1.0, 2.0)]
@@ -195,7 +195,7 @@ def answer_chances(
     max_games: float | None,
     games_per_minute: float | None,
 ) -> Answer:
-    """The chances of a running test and the remaining games, if there are enough results."""
+    """Return the chances of a running test and the remaining games, if there are enough results."""
     spec, games = pace.spec, games_in(results.bins)
     llr = spec.log_ratio(results.bins, results.trinomial)
     left = None if max_games is None else max_games - games

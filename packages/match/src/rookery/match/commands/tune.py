@@ -146,7 +146,7 @@ class _TuneSession:
 
 
 def rows(tune: Tune, start: int, seconds: float) -> list[Row]:
-    """The present values of the parameters, and the remaining time of the tune."""
+    """Return the present values of the parameters, and the remaining time of the tune."""
     wanted, done = tune.schedule.iterations, tune.iteration
     speed = (done - start) / seconds if seconds > 0 else 0.0
     left = duration((wanted - done) / speed) if speed else "unknown"

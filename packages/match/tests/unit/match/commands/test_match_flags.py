@@ -119,7 +119,7 @@ def book(tmp_path: Path) -> Path:
 
 
 def openings(*words: str) -> list[int]:
-    """The places in the book of the openings of the first four pairs."""
+    """Return the places in the book of the openings of the first four pairs."""
     flags = parsed(*SIDES, *words)
     opening = make_openings(flags, load_book(flags))
     lines = [line.split()[0] for line in BOOK.splitlines()]

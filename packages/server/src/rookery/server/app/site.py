@@ -25,15 +25,16 @@ from rookery.server.engines.engines import Engines
 from rookery.server.engines.grants import GrantedRepositories
 from rookery.server.engines.privacy import Privacy
 from rookery.server.engines.source_rules import SourceRules
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.activity import ActivityKeeping
 from rookery.server.farm.events import Bus
 from rookery.server.farm.figures import FarmFigureReader
 from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.hosts import MachineRoster
 from rookery.server.farm.jobs import FleetJobs, Reachability
 from rookery.server.farm.rules.answers import ComplaintWeight
 from rookery.server.farm.rules.eligibility import Policy
 from rookery.server.farm.statistics import Accounting, LateGames, SpeedKeeping, Speeds
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.farm.waiting import WaitingLine
 from rookery.server.files.access import FileAccess
 from rookery.server.files.books import BookStore
@@ -52,23 +53,22 @@ from rookery.server.http.session import CookieSigner, LoggedOutSessions, Session
 from rookery.server.http.steps import Process, Readiness
 from rookery.server.http.traffic import Traffic
 from rookery.server.http.turns import SearchPlaces, Turns
+from rookery.server.identity.accounts import Accounts
 from rookery.server.identity.bearers import Bearers, forget_changed_accounts
 from rookery.server.identity.links import LinkSigner
 from rookery.server.identity.login import Login, PasswordResets
 from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.profiles import Profiles
+from rookery.server.identity.sign_up import SignUp
 from rookery.server.identity.users import User
 from rookery.server.identity.worker_credentials import WorkerCredentials
 from rookery.server.identity.worker_tokens import WorkerTokens
-from rookery.server.machines.hosts import MachineRoster
 from rookery.server.machines.wheel import Wheel
 from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.mail import MailServer
 from rookery.server.notify.sending import Sender
 from rookery.server.notify.webhooks import Webhooks
 from rookery.server.people.account_changes import AccountChanges
-from rookery.server.people.accounts import Accounts
-from rookery.server.people.profiles import Profiles
-from rookery.server.people.sign_up import SignUp
 from rookery.server.people.trust import TrustedUsers, TrustRequirements
 from rookery.server.runs.approvals import PendingApprovals
 from rookery.server.runs.run.contributions import KeptContributions
@@ -109,6 +109,7 @@ class Site(LateParts):
         """`database_answers` raises, or takes too long, if the database does not answer."""
         super().__init__()
         self.settings = settings
+        self._process = process
         self.threads = process.threads
         self.clock = process.clock
         self.log = process.log
@@ -230,9 +231,7 @@ class Site(LateParts):
             storage.chats,
             storage.retriever,
             storage.stop_words,
-            threads=self.threads,
-            clock=self.clock,
-            log=self.log,
+            process=self._process,
             bridge=lambda: self.bridge,
         )
         kept = self.settings
@@ -311,8 +310,7 @@ class Site(LateParts):
         self.history_keeping = HistoryKeeping(
             Histories(storage.histories, threads, clock),
             storage.history_reader,
-            clock,
-            self.log,
+            self._process,
             list_records=lambda: tuple(self.engines.catalogue.engines.values()),
             may_open=self._may_open_for_all,
             is_primary=self.is_primary,
@@ -324,7 +322,7 @@ class Site(LateParts):
         return record.repository in self.repositories.list_granted_to(team)
 
     def _make_notifications(self, storage: Storage, key: bytes) -> None:
-        settings, clock, log = self.settings, self.clock, self.log
+        settings, clock = self.settings, self.clock
         self.address = settings.base_url or f"http://{settings.host}:{settings.port}"
         self.channels = storage.channels
         self.subscriptions = storage.subscriptions
@@ -336,9 +334,7 @@ class Site(LateParts):
             self.address,
             storage.link_mails,
             self.users,
-            self.threads,
-            clock,
-            log,
+            self._process,
         )
         self.webhooks = Webhooks(self.address, frozenset(settings.webhook_hosts), clock)
         self.resets = PasswordResets(self.users, clock)

@@ -11,6 +11,7 @@ A separate task makes the answer, so that a heartbeat need not interrupt it.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
+from typing import TYPE_CHECKING
 
 import anyio
 from starlette.responses import Response
@@ -26,7 +27,6 @@ from rookery.core.protocol.ask import (
     SourceList,
     TokenEvent,
 )
-from rookery.server.app.site import Site
 from rookery.server.ask.chat import Question, RunningAnswer
 from rookery.server.ask.passages import Asker
 from rookery.server.ask.words import drop_control_characters
@@ -48,6 +48,9 @@ from rookery.server.http.faults import (
 from rookery.server.http.scope import request_info_of
 from rookery.server.identity.login import Throttled, origin_of
 
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
+
 BEAT_SECONDS = 15.0
 END_SECONDS = 2.0
 """How long to wait for a task that was told to end."""
@@ -66,14 +69,14 @@ NAMES: dict[type, str] = {SourceList: "sources", TokenEvent: "token", DoneEvent:
 
 
 def clean_question(text: str) -> str:
-    """The question in one line, without control characters."""
+    """Return the question in one line, without control characters."""
     return " ".join(drop_control_characters(text).split())
 
 
 class AskAnswers:
     """Takes the questions to a site and sends the answers. There is one per app."""
 
-    def __init__(self, site: Site, *, beat_seconds: float = BEAT_SECONDS) -> None:
+    def __init__(self, site: "Site", *, beat_seconds: float = BEAT_SECONDS) -> None:
         self._ask = site.ask
         self._privacy = site.privacy
         self._clock = site.clock
@@ -83,11 +86,12 @@ class AskAnswers:
         self._whole_seconds = site.settings.ask_answer_seconds + READING_SECONDS
 
     def make_asker(self, name: str | None) -> Asker:
-        """The asker of that name; no name stands for a visitor."""
+        """Return the asker of that name; no name stands for a visitor."""
         return Asker(name=name or "", hidden=self._privacy.hidden_in_answers(name or None))
 
     def accept(self, wish: AskQuery, name: str | None, client: str) -> Question:
-        """The question that somebody asks, counted if they have no account. Raises HttpFault."""
+        """Return the question that somebody asks, counted if they have no account. Raise
+        HttpFault."""
         if wish.session_id and not name:
             raise Unauthorized
         text = clean_question(wish.query)
@@ -121,7 +125,7 @@ class AskAnswers:
             raise AskBusy from None
 
     async def answer(self, question: Question, client: str, receive: Receive) -> AskAnswer:
-        """The whole answer. It is given up when the client leaves."""
+        """Return the whole answer. It is given up when the client leaves."""
         answer = AskAnswer()
         with self.enter(client), self._streams.join() as until_told:
             leaving = asyncio.ensure_future(cancel_on_leave(receive, until_told))
@@ -136,11 +140,11 @@ class AskAnswers:
         return answer
 
     def stream(self, question: Question) -> "AnswerStream":
-        """An answer as it is made."""
+        """Return an answer as it is made."""
         return AnswerStream(self, question)
 
     async def follow(self, question: Question) -> AsyncGenerator[AskEvent | None, None]:
-        """The events of an answer. None stands for a heartbeat, when no event has come for a
+        """Yield the events of an answer. None stands for a heartbeat, when no event has come for a
         while."""
         running = self._ask.begin(question)
         queue: Fifo = asyncio.Queue(READ_AHEAD)

@@ -7,8 +7,7 @@ from contextlib import aclosing
 from datetime import timedelta
 
 from rookery.core.boundary.bridge import Bridge
-from rookery.core.boundary.offload import Gate, Threads
-from rookery.core.clock import Clock
+from rookery.core.boundary.offload import Gate
 from rookery.core.errors import Complaint
 from rookery.core.http_client import HeldCall
 from rookery.core.protocol.ask import AskEvent, SourceList, TokenEvent
@@ -20,8 +19,8 @@ from rookery.server.ask.health import AnswerOutcome, AskHealth, AskStats
 from rookery.server.ask.passages import Retriever
 from rookery.server.ask.pipeline import choose_pipeline
 from rookery.server.ask.sessions import ChatLimits, ChatRows, ChatSessions
+from rookery.server.http.steps import Process
 from rookery.server.identity.login import Throttle
-from rookery.server.logs import Log
 from rookery.server.settings import Settings
 
 SIMILAR_AT_ONCE = 4
@@ -39,15 +38,15 @@ class Ask:
         retriever: Retriever,
         stop_words: frozenset[str],
         *,
-        threads: Threads,
-        clock: Clock,
-        log: Log,
+        process: Process,
         bridge: Callable[[], Bridge | None],
     ) -> None:
-        """Raises Complaint for settings that contradict each other."""
+        """Raise Complaint for settings that contradict each other."""
         without_model = ExtractiveAnswerer(stop_words)
         self.answerer = make_answerer(settings) or without_model
-        self.chats = ChatSessions(rows, clock, read_chat_limits(settings), secrets.token_hex)
+        self.chats = ChatSessions(
+            rows, process.clock, read_chat_limits(settings), secrets.token_hex
+        )
         self.health = AskHealth(self.answerer.name)
         self.gate = Gate("ask", settings.ask_answers)
         self.similar_gate = Gate("similar", SIMILAR_AT_ONCE)
@@ -58,22 +57,21 @@ class Ask:
             self.answerer,
             without_model,
             self.health,
-            clock,
+            process.clock,
         )
-        self._pipeline = choose_pipeline(settings.ask_pipeline, self.steps, threads, bridge)
-        self._clock = clock
-        self._log = log
+        self._pipeline = choose_pipeline(settings.ask_pipeline, self.steps, process.threads, bridge)
+        self._clock, self._log = process.clock, process.log
 
     def stats(self) -> AskStats:
         return self.health.stats(model_works=self.answerer.works)
 
     def begin(self, question: Question) -> RunningAnswer:
-        """Begins an answer, which is made while it is read."""
+        """Begin an answer, which is made while it is read."""
         held = HeldCall(0.0)
         return RunningAnswer(self._follow(question, held), held)
 
     async def _follow(self, question: Question, held: HeldCall) -> AsyncGenerator[AskEvent, None]:
-        """Runs the pipeline, and counts the outcome."""
+        """Run the pipeline, and count the outcome."""
         began, outcome = self._clock.seconds(), AnswerOutcome.LEFT
         try:
             outcome_if_whole, first = AnswerOutcome.ANSWERED, True
@@ -99,7 +97,7 @@ class Ask:
 
 
 def make_answerer(settings: Settings) -> ModelAnswerer | None:
-    """The model of the settings, or None; raises Complaint if its settings are incomplete."""
+    """Return the model of the settings, or None; raise Complaint if its settings are incomplete."""
     dialect = DIALECTS.get(settings.ask_backend)
     if dialect is None:
         return None
@@ -118,7 +116,7 @@ def make_answerer(settings: Settings) -> ModelAnswerer | None:
 
 
 def read_chat_limits(settings: Settings) -> ChatLimits:
-    """The limits on stored conversations of this site."""
+    """Return the limits on stored conversations of this site."""
     days = settings.ask_retention_days
     return ChatLimits(
         sessions=settings.ask_sessions,

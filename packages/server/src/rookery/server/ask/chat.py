@@ -91,7 +91,7 @@ class AskSteps:
         self._share = asyncio.Semaphore(CONNECTIONS)
 
     async def recall(self, question: Question) -> Recalled:
-        """The conversation of a question; raises UnknownSession."""
+        """Return the conversation of a question; raise UnknownSession."""
         user = question.asker.name
         if not user:
             return Recalled()
@@ -103,8 +103,8 @@ class AskSteps:
         return Recalled(session=session, messages=messages)
 
     async def search(self, question: Question, recalled: Recalled) -> tuple[FoundPassage, ...]:
-        """The best passages; if the question refers to an earlier one, that one's rare words count
-        too."""
+        """Return the best passages; if the question refers to an earlier one, that one's rare words
+        count too."""
         earlier = find_referenced_question(question.text, recalled.messages)
         async with self._measured():
             terms = (
@@ -119,14 +119,15 @@ class AskSteps:
     async def find_similar(
         self, title: str, asker: Asker, engine: str = ""
     ) -> tuple[FoundPassage, ...]:
-        """The runs and commits most similar to what somebody is typing, without their text."""
+        """Return the runs and commits most similar to what somebody is typing, without their
+        text."""
         wanted = PassageFilter(engine=engine, kinds=(PassageKind.RUN, PassageKind.COMMIT))
         async with self._measured():
             found = await self._retriever.search(title, asker, wanted, limit=SIMILAR)
         return tuple(msgspec.structs.replace(each, text="") for each in found)
 
     async def choose_answerer(self, question: Question) -> Chosen:
-        """Chooses who answers. Visitors can't use the model, which may cost money; users have a
+        """Choose who answers. Visitors can't use the model, which may cost money; users have a
         daily quota."""
         user, answerer = question.asker.name, self._answerer
         if not answerer.asks_model:
@@ -147,8 +148,8 @@ class AskSteps:
         answer: str,
         passages: tuple[FoundPassage, ...],
     ) -> str:
-        """Stores question and answer in the conversation; returns its id, or an empty text if
-        nothing was stored."""
+        """Store question and answer in the conversation; return its id, or an empty text if nothing
+        was stored."""
         session = recalled.session
         if session is None:
             return ""
@@ -159,7 +160,7 @@ class AskSteps:
         return session.id if written else ""
 
     async def clear(self, question: Question) -> None:
-        """Removes the messages of the question's conversation; raises UnknownSession."""
+        """Remove the messages of the question's conversation; raise UnknownSession."""
         async with self._share:
             await self._chats.clear(question.session, question.asker.name)
 
@@ -237,5 +238,5 @@ def make_grounds(
 
 
 def write_checked(answerer: Answerer, grounds: Grounds, held: HeldCall) -> Iterator[str]:
-    """The pieces of an answer, with checked citations; blocks."""
+    """Return the pieces of an answer, with checked citations; blocks."""
     return check_citations(answerer.write(grounds, held), len(grounds.passages))

@@ -34,7 +34,7 @@ DOC_PREFIX, UPLOAD_PREFIX = "doc/", "upload/"
 
 
 def describe_run(run: Run) -> Document | None:
-    """The document of a run; None for a deleted one.
+    """Return the document of a run; None for a deleted one.
 
     Commit messages of unapproved runs are left out, since only insiders may read them. So are the
     figures of active runs, which would be outdated when they are read.
@@ -72,7 +72,7 @@ def _paragraphs(run: Run, outcome: str) -> Iterator[str]:
 
 
 def _conditions(run: Run, outcome: str) -> Iterator[str]:
-    """What was tested, how it was played and the result, in words that people search for."""
+    """Yield what was tested, how it was played and the result, in words that people search for."""
     plan = run.plan
     yield wire_of(run.kind).question
     length = classify_time(plan.tc).upper()
@@ -94,7 +94,7 @@ _SENTENCES = {
 
 
 def _list_options(side: Side) -> str:
-    """The options worth mentioning; the size of a hash table alone is not."""
+    """Return the options worth mentioning; the size of a hash table alone is not."""
     spaced = (f"{name}={value}" for name, value in side.uci)
     plain = "" if side.options == USUAL_OPTIONS else side.options
     return " ".join(filter(None, (plain, *spaced)))
@@ -105,8 +105,8 @@ def _list_engines(run: Run) -> tuple[str, ...]:
 
 
 def find_outcome(run: Run) -> str:
-    """The outcome: `passed`, `failed`, `positive` or `stopped`; empty for an active run and a
-    complete tune."""
+    """Return the outcome: `passed`, `failed`, `positive` or `stopped`; empty for an active run and
+    a complete tune."""
     found = run.outcome or Outcome.OPEN
     return str(Outcome.PASSED if found.is_pass else found)
 
@@ -124,8 +124,8 @@ def format_elo(run: Run) -> str:
 
 
 def classify_time(tc: str) -> str:
-    """The class of a time control: `stc`, `ltc` or `vltc`; empty for games that are not played on a
-    clock."""
+    """Return the class of a time control: `stc`, `ltc` or `vltc`; empty for games that are not
+    played on a clock."""
     try:
         seconds = base_seconds(parse(tc))
     except BadTimeControl:
@@ -157,8 +157,8 @@ _DONE = {
 
 
 def describe_action(event: Event, engines: Sequence[str]) -> Document | None:
-    """The document of a log line about a run of these engines; None if it adds nothing to the run's
-    document."""
+    """Return the document of a log line about a run of these engines; None if it adds nothing to
+    the run's document."""
     if event.action not in LOGGED or is_by_worker(event) or not event.message:
         return None
     return Document(
@@ -193,7 +193,7 @@ class KnownCommit(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 def describe_commit(commit: KnownCommit) -> Document:
-    """The document of a commit; its title is the first line of the message."""
+    """Return the document of a commit; its title is the first line of the message."""
     subject, _, rest = commit.message.strip().partition("\n")
     return Document(
         key=commit.key,
@@ -210,7 +210,7 @@ def describe_commit(commit: KnownCommit) -> Document:
 
 
 def find_commit_address(repository: str, commit: str) -> str:
-    """The web address of a commit; empty if there is none."""
+    """Return the web address of a commit; empty if there is none."""
     if not repository.startswith(("https://", "http://")):
         return ""
     between = "/-/commit/" if "gitlab" in repository.split("/")[2] else "/commit/"
@@ -230,8 +230,8 @@ class DocPage(msgspec.Struct, frozen=True, gc=False):
 
 
 def describe_doc_page(page: DocPage) -> Document:
-    """The document of a docs page, without code blocks and captions of pictures: otherwise a page
-    about asking questions would match its own examples."""
+    """Return the document of a docs page, without code blocks and captions of pictures: otherwise a
+    page about asking questions would match its own examples."""
     lines = "".join(page.text.split("```")[::2]).splitlines()
     text = "\n".join(line for line in lines if not line.startswith(PICTURE))
     head, _, rest = text.partition("\n")
@@ -260,7 +260,7 @@ class UploadedText(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 def describe_upload(upload: UploadedText) -> Document:
-    """The document of an upload, visible to its uploader only, unless shared."""
+    """Return the document of an upload, visible to its uploader only, unless shared."""
     return Document(
         key=f"{UPLOAD_PREFIX}{upload.id}",
         kind=PassageKind.UPLOAD,
@@ -274,7 +274,8 @@ def describe_upload(upload: UploadedText) -> Document:
 
 
 def _title(tag: str, words: str) -> str:
-    """The title of a run: the name of the new version, and the first line of its description."""
+    """Return the title of a run: the name of the new version, and the first line of its
+    description."""
     first = words.strip().partition("\n")[0].strip()
     return f"{tag}: {first}"[:LONGEST_TITLE] if first else tag[:LONGEST_TITLE]
 

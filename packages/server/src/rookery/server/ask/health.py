@@ -54,7 +54,7 @@ class AskHealth:
         self._searches = self._searches.with_one(seconds)
 
     def note_first_piece(self, seconds: float) -> None:
-        """Notes how long a user waited for the first piece of an answer."""
+        """Note how long a user waited for the first piece of an answer."""
         self._first = self._first.with_one(seconds)
 
     def note_answer(self, outcome: AnswerOutcome, seconds: float) -> None:

@@ -24,7 +24,7 @@ from rookery.server.ask.corpus import COMMIT_PREFIX, KnownCommit
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.pool import clean
 from rookery.server.db.table import Table
-from rookery.server.logs import Log
+from rookery.server.http.steps import Process
 from rookery.server.sources.commits import LONGEST_MESSAGE, SourceError
 from rookery.server.sources.git import Git
 
@@ -69,7 +69,7 @@ class CommitLog:
         self._commits = parse_log(_chunks(file))
 
     def next_batch(self) -> list[ReadCommit]:
-        """The next batch of commits; empty at the end."""
+        """Return the next batch of commits; empty at the end."""
         return list(islice(self._commits, COMMITS_AT_A_TIME))
 
     def close(self) -> None:
@@ -80,8 +80,8 @@ class HistoryReader(Protocol):
     """Reads histories; blocks, at times for minutes."""
 
     def read(self, repository: str, head: str, *, known: bool) -> CommitLog:
-        """The commits since `head`, or all if it is empty; raises SourceError. The server uses its
-        own credentials only if `known` is set."""
+        """Return the commits since `head`, or all if it is empty; raise SourceError. The server
+        uses its own credentials only if `known` is set."""
         ...
 
 
@@ -101,11 +101,11 @@ class GitHistories:
         return read_log(git, clone, head, "refs/heads/history")
 
     def read_local(self, clone: Path, head: str) -> CommitLog:
-        """The history of a local clone, named by the operator."""
+        """Return the history of a local clone, named by the operator."""
         return read_log(replace(self.git, seconds=FETCH_SECONDS), clone, head, "HEAD")
 
     def find_origin(self, clone: Path) -> str:
-        """The address that a local clone was made from; empty if it has none."""
+        """Return the address that a local clone was made from; empty if it has none."""
         try:
             return self.git.run("config", "--get", "remote.origin.url", folder=clone).strip()
         except SourceError:
@@ -124,7 +124,7 @@ def _fetch(git: Git, repository: str, clone: Path) -> None:
 
 
 def read_log(git: Git, clone: Path, since: str, name: str) -> CommitLog:
-    """The commits of a clone since a given one; raises SourceError."""
+    """Return the commits of a clone since a given one; raise SourceError."""
     head = git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", folder=clone).strip()
     rewritten = bool(since) and not _is_ancestor(git, clone, since, head)
     wanted = head if rewritten or not since else f"{since}..{head}"
@@ -153,7 +153,7 @@ def _chunks(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def parse_log(chunks: Iterable[bytes]) -> Iterator[ReadCommit]:
-    """Parses commits from git's output, in its order; very long messages are cut."""
+    """Parse commits from git's output, in its order; very long messages are cut."""
     fields: list[str] = []
     for field in _split_at_zeros(chunks):
         fields.append(field)
@@ -163,7 +163,7 @@ def parse_log(chunks: Iterable[bytes]) -> Iterator[ReadCommit]:
 
 
 def _split_at_zeros(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Splits the output at zero bytes; a field beyond its limit is cut, so that memory is
+    """Split the output at zero bytes; a field beyond its limit is cut, so that memory is
     bounded."""
     longest = 4 * LONGEST_MESSAGE
     held = b""
@@ -176,8 +176,8 @@ def _split_at_zeros(chunks: Iterable[bytes]) -> Iterator[str]:
 
 
 def _read_commit(commit: str, author: str, seconds: str, message: str) -> ReadCommit:
-    """A commit from its fields; dates beyond the calendar's range, which authors can choose, are
-    moved to its ends."""
+    """Return a commit from its fields; dates beyond the calendar's range, which authors can choose,
+    are moved to its ends."""
     told = float(seconds) if seconds.lstrip("-").isdecimal() and len(seconds) < 20 else 0.0
     at = datetime.fromtimestamp(min(max(0.0, told), _LAST_TIME), UTC)
     return ReadCommit(
@@ -213,7 +213,7 @@ class HistoryRows(Table):
         await self._write("ask_histories_put", *row, found.problem)
 
     async def add_commits(self, commits: Sequence[KnownCommit]) -> int:
-        """Stores commits; returns how many of them are new."""
+        """Store commits; return how many of them are new."""
         rows = [
             (each.engine, each.hash, each.repository, each.author, each.at, each.message)
             for each in commits
@@ -226,7 +226,7 @@ class HistoryRows(Table):
         return len(keys)
 
     async def remove(self, history: IndexedHistory, *, keep: bool = False) -> None:
-        """Removes all commits of a history in batches, and then the history itself unless `keep` is
+        """Remove all commits of a history in batches, and then the history itself unless `keep` is
         set."""
         removed, place = COMMITS_AT_A_TIME, (history.engine, history.repository)
         while removed == COMMITS_AT_A_TIME:
@@ -243,7 +243,7 @@ Tell = Callable[[int], object]
 
 
 def ignore_progress(_commits: int) -> None:
-    """Ignores progress: the job's progress is in the log."""
+    """Ignore progress: the job's progress is in the log."""
 
 
 class Histories:
@@ -260,7 +260,7 @@ class Histories:
         read: Callable[[str], CommitLog],
         tell: Tell = ignore_progress,
     ) -> int:
-        """Stores new commits since the last update, and returns their number; raises SourceError,
+        """Store new commits since the last update, and return their number; raise SourceError,
         which is also stored. `read` blocks and gets the previous head."""
         try:
             log = await self._threads.io(read, history.head)
@@ -322,7 +322,8 @@ def list_wanted(
 def find_unwanted(
     stored: Iterable[IndexedHistory], wanted: Iterable[WantedHistory], engines: Iterable[str]
 ) -> tuple[IndexedHistory, ...]:
-    """The histories of engines that no longer exist, and those that records no longer ask for."""
+    """Return the histories of engines that no longer exist, and those that records no longer ask
+    for."""
     asked = {(each.engine, each.repository) for each in wanted}
     present = {"", *engines}
     return tuple(
@@ -341,8 +342,7 @@ class HistoryKeeping:
         self,
         histories: Histories,
         reader: HistoryReader,
-        clock: Clock,
-        log: Log,
+        process: Process,
         *,
         list_records: Callable[[], Iterable[EngineRecord]],
         may_open: Callable[[EngineRecord], bool],
@@ -350,8 +350,7 @@ class HistoryKeeping:
     ) -> None:
         self._histories = histories
         self._reader = reader
-        self._clock = clock
-        self._log = log
+        self._clock, self._log = process.clock, process.log
         self._list_records = list_records
         self._may_open = may_open
         self._is_primary = is_primary

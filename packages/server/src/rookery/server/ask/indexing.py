@@ -102,7 +102,7 @@ class CorpusRows(Table):
         return found
 
     async def last_commit(self) -> int:
-        """The number of the last group commit."""
+        """Return the number of the last group commit."""
         return int(await self._value("commits_sequence"))
 
     async def changed_runs(self, after: IndexCursor, most: int) -> list[asyncpg.Record]:
@@ -135,13 +135,13 @@ class CorpusRows(Table):
         return found
 
     async def note_docs(self, keys: Sequence[str], before: IndexCursor, digest: str) -> None:
-        """Notes all pages of the docs for indexing; raises CursorMoved."""
+        """Note all pages of the docs for indexing; raise CursorMoved."""
         async with self._writing() as write:
             await write("ask_changes_add", list(keys))
             await move_cursor("docs", before, IndexCursor(0, digest), write)
 
     async def begin_anew(self) -> None:
-        """Empties the index and notes everything for indexing."""
+        """Empty the index and note everything for indexing."""
         async with self._writing() as write:
             await write("ask_lock")
             await write("ask_index_clear")
@@ -157,7 +157,7 @@ def index_version() -> str:
 async def move_cursor(
     name: str, before: IndexCursor, after: IndexCursor, write: Transaction
 ) -> None:
-    """Moves a cursor; raises CursorMoved. The commit does not wait for the disk: a lost slice is
+    """Move a cursor; raise CursorMoved. The commit does not wait for the disk: a lost slice is
     indexed again."""
     await write("commits_lightly")
     places = (before.number, before.mark, after.number, after.mark)
@@ -166,7 +166,7 @@ async def move_cursor(
 
 
 async def remove_indexed_notes(done: dict[str, int], write: Transaction) -> None:
-    """Removes notes of documents that were indexed, unless these were noted again in the
+    """Remove notes of documents that were indexed, unless these were noted again in the
     meantime."""
     await write("commits_lightly")
     await write("ask_changes_done", list(done), list(done.values()))
@@ -178,7 +178,7 @@ PACKAGE = Path(rookery.server.__file__).parent
 
 
 def read_doc_pages() -> tuple[DocPage, ...]:
-    """The pages of this installation or checkout; blocks."""
+    """Return the pages of this installation or checkout; blocks."""
     for folder in (PACKAGE / "docs", PACKAGE.parents[4] / "docs"):
         if folder.is_dir():
             files = sorted(folder.glob("*.md"))
@@ -201,7 +201,7 @@ class DescribedSlice:
 
 
 def describe_runs(rows: Sequence[asyncpg.Record]) -> DescribedSlice:
-    """Describes as many of the rows as one slice may contain."""
+    """Describe as many of the rows as one slice may contain."""
     found: list[tuple[Run, Document | None]] = []
     size = 0
     for row in rows:
@@ -221,7 +221,7 @@ def describe_runs(rows: Sequence[asyncpg.Record]) -> DescribedSlice:
 
 
 def cut_to_slice(documents: Sequence[Document]) -> list[Document]:
-    """The first documents, as many as one slice may contain."""
+    """Return the first documents, as many as one slice may contain."""
     size = 0
     for place, document in enumerate(documents):
         size += len(document.body)
@@ -244,7 +244,7 @@ Tell = Callable[[int], object]
 
 
 def ignore_progress(_documents: int) -> None:
-    """Ignores progress: the job's progress is in the metrics."""
+    """Ignore progress: the job's progress is in the metrics."""
 
 
 @runs(Domain.THREAD, "documents are made and cut in threads, rows are awaited")
@@ -285,8 +285,7 @@ class Indexer:
         return IndexStats(self._left.number, seconds, self._lag.documents, self._written)
 
     async def catch_up(self, tell: Tell = ignore_progress) -> None:
-        """Indexes everything that has changed; raises CursorMoved if another process does the
-        same."""
+        """Index everything that has changed; raise CursorMoved if another process does the same."""
         self._lag = await self.rows.lag()
         began = self._clock.seconds()
         await self._begin()
@@ -296,7 +295,7 @@ class Indexer:
         self._lag, self._caught_up = await self.rows.lag(), began
 
     async def _begin(self) -> None:
-        """Starts over after an update that cuts passages differently, and notes changed docs."""
+        """Start over after an update that cuts passages differently, and note changed docs."""
         version = await self.rows.cursor("index")
         if version.mark != index_version():
             await self.rows.begin_anew()
@@ -308,7 +307,7 @@ class Indexer:
             await self.rows.note_docs([*pages, *indexed], before, digest)
 
     async def load_pages(self) -> dict[str, DocPage]:
-        """The pages of our docs by their keys; read once."""
+        """Return the pages of our docs by their keys; read once."""
         if self._pages is None:
             pages = await self._threads.io(self._read_pages)
             self._pages = {f"{DOC_PREFIX}{page.name}": page for page in pages}
@@ -364,7 +363,7 @@ class Indexer:
             tell(len(done))
 
     async def _load(self, keys: Sequence[str]) -> list[Document]:
-        """The documents of these keys that exist."""
+        """Return the documents of these keys that exist."""
         pages = await self.load_pages()
         commits = await self.rows.commits([key for key in keys if key.startswith(COMMIT_PREFIX)])
         uploads = await self.rows.uploads([key for key in keys if key.startswith(UPLOAD_PREFIX)])
@@ -380,7 +379,7 @@ class Indexer:
         removed: Sequence[str],
         then: Callable[[Transaction], Awaitable[None]],
     ) -> None:
-        """Writes a slice, then pauses, so that the database is free for the farm."""
+        """Write a slice, then pauses, so that the database is free for the farm."""
         began = self._clock.seconds()
         await self.index.apply(documents, removed, then=then)
         self._written += len(documents)

@@ -40,7 +40,7 @@ Then = Callable[[Transaction], Awaitable[object]]
 
 
 async def do_nothing(_write: Transaction) -> None:
-    """The default for `then`: adds nothing to the transaction."""
+    """Add nothing to the transaction: the default for `then`."""
 
 
 # What a document is converted to
@@ -76,7 +76,7 @@ class CutDocument:
 
 
 def cut_document(document: Document, stop_words: frozenset[str]) -> CutDocument:
-    """Cleans and cuts a document; words of its title count in each of its passages."""
+    """Clean and cut a document; words of its title count in each of its passages."""
     clean = clean_text(document.body)
     document = _normalise(document)
     passages = tuple(
@@ -87,7 +87,7 @@ def cut_document(document: Document, stop_words: frozenset[str]) -> CutDocument:
 
 
 def _normalise(document: Document) -> Document:
-    """The document with texts without control characters, and its engines sorted."""
+    """Return the document with texts without control characters, and its engines sorted."""
     texts = {
         name: drop_control_characters(value)
         for name, value in msgspec.structs.asdict(document).items()
@@ -98,7 +98,7 @@ def _normalise(document: Document) -> Document:
 
 
 def _digest(document: Document, clean: CleanText) -> bytes:
-    """A digest of everything from which the rows of passages and postings are made."""
+    """Return a digest of everything from which the rows of passages and postings are made."""
     scope = (document.kind, document.engine, document.engines, document.owner)
     parts = (*scope, document.title, clean.text)
     return hashlib.sha256(DIGEST_VERSION + msgspec.json.encode(parts)).digest()
@@ -114,7 +114,7 @@ class IndexRows:
 
 
 def make_rows(documents: Iterable[Document], stop_words: frozenset[str]) -> IndexRows:
-    """Does all the computing; to be called in a thread."""
+    """Do all the computing; to be called in a thread."""
     cut = [cut_document(document, stop_words) for document in documents]
     passages = [
         {
@@ -168,11 +168,11 @@ class PassageIndex(Table):
         self._in_thread = in_thread
 
     async def put(self, documents: Iterable[Document], *, then: Then = do_nothing) -> None:
-        """Indexes documents, replacing those with the same keys."""
+        """Index documents, replacing those with the same keys."""
         await self.apply(documents, (), then=then)
 
     async def remove(self, keys: Iterable[str], *, then: Then = do_nothing) -> None:
-        """Removes documents; unknown keys are ignored."""
+        """Remove documents; unknown keys are ignored."""
         await self.apply((), keys, then=then)
 
     async def apply(
@@ -182,7 +182,7 @@ class PassageIndex(Table):
         *,
         then: Then = do_nothing,
     ) -> None:
-        """Puts and removes documents in one transaction, and calls `then` at its end. A key that is
+        """Put and remove documents in one transaction, and call `then` at its end. A key that is
         both removed and put stays; of two documents with the same key the later one counts. Call it
         with up to about 100 documents or half a megabyte at a time, so that no statement takes
         long."""

@@ -68,10 +68,10 @@ class Retriever(Protocol):
         limit: int = 10,
         extra_terms: Sequence[str] = (),
     ) -> tuple[FoundPassage, ...]:
-        """Searches for passages; `extra_terms` are words of an earlier question that this one
-        refers to."""
+        """Search for passages; `extra_terms` are words of an earlier question that this one refers
+        to."""
         ...
 
     async def find_rare_terms(self, question: str, asker: Asker, *, limit: int = 5) -> list[str]:
-        """The most significant words of a question, for a later one that refers to it."""
+        """Return the most significant words of a question, for a later one that refers to it."""
         ...

@@ -18,7 +18,7 @@ LOCKED = 4
 
 
 def limit_resources() -> None:
-    """Limits the rest of this process: no files written, no other processes, bounded memory."""
+    """Limit the rest of this process: no files written, no other processes, bounded memory."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
@@ -28,7 +28,7 @@ def limit_resources() -> None:
 
 
 def read_pages() -> Iterator[str]:
-    """The text of each page; unreadable pages are skipped."""
+    """Yield the text of each page; unreadable pages are skipped."""
     from pypdf import PdfReader
 
     reader = PdfReader(sys.stdin.buffer)

@@ -83,7 +83,7 @@ class BridgedSteps:
 def query_rag_stream(
     steps: BridgedSteps, question: Question, held: HeldCall | None = None
 ) -> Iterator[AskEvent]:
-    """Yields sources, pieces of the answer, and the end; blocks in between. If it is closed early,
+    """Yield sources, pieces of the answer, and the end; blocks in between. If it is closed early,
     nothing is stored."""
     recalled = steps.recall(question)
     passages = steps.search(question, recalled)
@@ -99,7 +99,7 @@ def query_rag_stream(
 
 
 def query_rag(steps: BridgedSteps, question: Question, held: HeldCall | None = None) -> AskAnswer:
-    """The complete answer; blocks."""
+    """Return the complete answer; blocks."""
     return reduce(AskAnswer.with_event, query_rag_stream(steps, question, held), AskAnswer())
 
 
@@ -126,8 +126,8 @@ class ThreadedPipeline:
 def choose_pipeline(
     name: str, steps: AskSteps, threads: Threads, bridge: Callable[[], Bridge | None]
 ) -> Pipeline:
-    """The pipeline of that name. It imports LlamaIndex if chosen, which blocks; raises Complaint if
-    it is not installed."""
+    """Return the pipeline of that name. It imports LlamaIndex if chosen, which blocks; raise
+    Complaint if it is not installed."""
     if name == "direct":
         return DirectPipeline(steps, threads)
     run = query_rag_stream if name == "threaded" else load_llamaindex()
@@ -135,7 +135,7 @@ def choose_pipeline(
 
 
 def load_llamaindex() -> SyncPipeline:
-    """Imports the pipeline on LlamaIndex's chat engine, which only some sites have installed."""
+    """Import the pipeline on LlamaIndex's chat engine, which only some sites have installed."""
     try:
         module = importlib.import_module("rookery.llamaindex.pipeline")
     except ModuleNotFoundError as missing:

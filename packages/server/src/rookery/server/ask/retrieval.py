@@ -49,7 +49,7 @@ class FoundRow:
     links: list[str]
 
     def make_passage(self, terms: frozenset[str]) -> FoundPassage:
-        """The passage with the asked terms marked."""
+        """Return the passage with the asked terms marked."""
         return FoundPassage(
             id=f"{self.key}#{self.place}" if self.place else self.key,
             kind=PassageKind(self.kind),
@@ -97,7 +97,7 @@ class Bm25Retriever(Table):
         limit: int = 10,
         extra_terms: Sequence[str] = (),
     ) -> tuple[FoundPassage, ...]:
-        """The best passages for a question, best first."""
+        """Return the best passages for a question, best first."""
         widened = self._widen_question(question, extra_terms)
         if not widened.alternatives:
             return ()
@@ -131,8 +131,8 @@ class Bm25Retriever(Table):
         return list_terms(text, self._stop_words)[:MOST_TERMS]
 
     async def find_rare_terms(self, question: str, asker: Asker, *, limit: int = 5) -> list[str]:
-        """The most significant terms of a question, rarest first: those in the fewest passages that
-        the asker may see, without those that are in none."""
+        """Return the most significant terms of a question, rarest first: those in the fewest
+        passages that the asker may see, without those that are in none."""
         terms, name = self._list_asked(question), drop_control_characters(asker.name)
         return (await self._column("ask_frequencies_of", terms, list(asker.hidden), name))[:limit]
 

@@ -51,15 +51,16 @@ class ChatRows(Table):
     """The rows of conversations and messages. Each call names the user that they must belong to."""
 
     async def of(self, user: str, *, archived: bool | None = False) -> tuple[ChatSession, ...]:
-        """A user's conversations, last used first; with `archived` None, archived ones too."""
+        """Return a user's conversations, last used first; with `archived` None, archived ones
+        too."""
         return await self._many(ChatSession, "chats_of", user, archived)
 
     async def get(self, session: str, user: str) -> ChatSession | None:
         return await self._one(ChatSession, "chats_get", session, user)
 
     async def add(self, session: ChatSession, user: str, most: int) -> bool:
-        """Adds a conversation if there is room, for which the least recently used temporary ones
-        are removed; returns whether there was."""
+        """Add a conversation if there is room, for which the least recently used temporary ones are
+        removed; return whether there was."""
         async with self._writing() as write:
             return await _begin(write, session, user, most)
 
@@ -76,7 +77,7 @@ class ChatRows(Table):
         return await self._write("chats_remove", session, user) is not None
 
     async def messages(self, session: str, most: int) -> tuple[ChatMessage, ...]:
-        """The last messages, oldest first."""
+        """Return the last messages, oldest first."""
         return await self._many(_decode_message, "chat_messages_of", session, most)
 
     async def remember(
@@ -88,8 +89,8 @@ class ChatRows(Table):
         most_sessions: int,
         most_messages: int,
     ) -> bool:
-        """Stores messages and updates their conversation, which is created if `most_sessions` is
-        not 0; False if it no longer exists or there is no room."""
+        """Store messages and update their conversation, which is created if `most_sessions` is not
+        0; False if it no longer exists or there is no room."""
         async with self._writing() as write:
             if most_sessions:
                 found = await _begin(write, session, user, most_sessions)
@@ -109,7 +110,7 @@ class ChatRows(Table):
         return True
 
     async def clear(self, session: str, user: str, now: datetime) -> bool:
-        """Removes the messages; the conversation remains."""
+        """Remove the messages; the conversation remains."""
         async with self._writing() as write:
             if await write("chats_touch", session, user, now) is None:
                 return False
@@ -117,12 +118,12 @@ class ChatRows(Table):
         return True
 
     async def sweep(self, temporary: datetime, lasting: datetime | None, limit: int) -> int:
-        """Removes conversations that were last used before these times; returns how many."""
+        """Remove conversations that were last used before these times; return how many."""
         async with self._writing() as write:
             return len(await write.column("chats_sweep", temporary, lasting, limit))
 
     async def count_use(self, user: str, day: date, most: int) -> bool:
-        """Counts a question to a model; False if the day's quota is used up."""
+        """Count a question to a model; False if the day's quota is used up."""
         return await self._write("model_uses_count", user, day, most) is not None
 
     async def forget_uses(self, before: date) -> None:
@@ -130,8 +131,8 @@ class ChatRows(Table):
 
 
 async def _begin(write: Transaction, session: ChatSession, user: str, most: int) -> bool:
-    """Creates a conversation if there is room. Several at once may use the same room: then there
-    are a few too many for a while."""
+    """Create a conversation if there is room. Several at once may use the same room: then there are
+    a few too many for a while."""
     row = (session.id, user, clean(session.title), session.created, session.temporary, most)
     if await write("chats_add", *row) is not None:
         return True
@@ -169,7 +170,7 @@ class ChatSessions:
         self._chance = chance
 
     def draft(self, title: str, *, temporary: bool) -> ChatSession:
-        """A conversation that is stored with its first messages."""
+        """Return a conversation that is stored with its first messages."""
         now, words = self._clock.now(), " ".join(title.split())
         short = words if len(words) <= TITLE_LENGTH else words[: TITLE_LENGTH - 1].rstrip() + "…"
         return ChatSession(
@@ -183,18 +184,19 @@ class ChatSessions:
         )
 
     async def create(self, user: str, title: str, *, temporary: bool) -> ChatSession:
-        """Creates a conversation; raises TooManySessions."""
+        """Create a conversation; raise TooManySessions."""
         made = self.draft(title, temporary=temporary)
         if not await self._rows.add(made, user, self._limits.sessions):
             raise TooManySessions(self._limits.sessions)
         return made
 
     async def of(self, user: str, *, archived: bool | None = False) -> tuple[ChatSession, ...]:
-        """A user's conversations, last used first; with `archived` None, archived ones too."""
+        """Return a user's conversations, last used first; with `archived` None, archived ones
+        too."""
         return await self._rows.of(user, archived=archived)
 
     async def get(self, session: str, user: str) -> ChatSession:
-        """Returns a conversation; raises UnknownSession."""
+        """Return a conversation; raise UnknownSession."""
         found = await self._rows.get(session, user)
         if found is None:
             raise UnknownSession
@@ -203,8 +205,8 @@ class ChatSessions:
     async def history(
         self, session: str, asker: Asker, most: int | None = None
     ) -> tuple[ChatSession, tuple[ChatMessage, ...]]:
-        """A conversation and its last messages, without those about engines that have become
-        private; raises UnknownSession."""
+        """Return a conversation and its last messages, without those about engines that have become
+        private; raise UnknownSession."""
         found = await self.get(session, asker.name)
         messages = await self._rows.messages(session, most or MESSAGES_KEPT)
         return found, tuple(_shown(each, asker.hidden) for each in messages)
@@ -212,22 +214,22 @@ class ChatSessions:
     async def change(
         self, session: str, user: str, *, title: str | None = None, archived: bool | None = None
     ) -> ChatSession:
-        """Changes the title of a conversation, or archives it; raises UnknownSession."""
+        """Change the title of a conversation, or archive it; raise UnknownSession."""
         short = None if title is None else title.strip()[:LONGEST_TITLE] or None
         _require(await self._rows.change(session, user, short, archived))
         return await self.get(session, user)
 
     async def touch(self, session: str, user: str) -> ChatSession:
-        """Notes that a conversation is used; raises UnknownSession."""
+        """Note that a conversation is used; raise UnknownSession."""
         _require(await self._rows.touch(session, user, self._clock.now()))
         return await self.get(session, user)
 
     async def delete(self, session: str, user: str) -> None:
-        """Deletes a conversation; raises UnknownSession."""
+        """Delete a conversation; raise UnknownSession."""
         _require(await self._rows.remove(session, user))
 
     async def clear(self, session: str, user: str) -> ChatSession:
-        """Removes the messages of a conversation; raises UnknownSession."""
+        """Remove the messages of a conversation; raise UnknownSession."""
         _require(await self._rows.clear(session, user, self._clock.now()))
         return await self.get(session, user)
 
@@ -241,7 +243,7 @@ class ChatSessions:
         *,
         begin: bool,
     ) -> bool:
-        """Stores a question and its answer, and creates the conversation if it is a draft; False if
+        """Store a question and its answer, and create the conversation if it is a draft; False if
         it was deleted in the meantime, or there is no room for a new one."""
         now = self._clock.now()
         bare = tuple(msgspec.structs.replace(each, text="", snippet="") for each in sources)
@@ -257,14 +259,13 @@ class ChatSessions:
         )
 
     async def take_model_question(self, user: str) -> bool:
-        """Uses up one question to a model of the user's daily quota; False if there is none
-        left."""
+        """Use up one question to a model of the user's daily quota; False if there is none left."""
         most = self._limits.model_questions
         return not most or await self._rows.count_use(user, self._clock.now().date(), most)
 
     @runs(Domain.LOOP, "awaits deletions of a few hundred rows each")
     async def sweep(self) -> None:
-        """Removes conversations that were not used for long enough, and old days of the quota."""
+        """Remove conversations that were not used for long enough, and old days of the quota."""
         now, limits = self._clock.now(), self._limits
         lasting = None if limits.lasting is None else now - limits.lasting
         while await self._rows.sweep(now - TEMPORARY_KEPT, lasting, SWEPT_AT_ONCE):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from rookery.core.errors import Complaint, Fault
+from rookery.core.errors import Complaint
 from rookery.server.ask.words import list_terms, read_stop_words, read_word_lists
 
 THESAURUS = Path(__file__).parent / "thesaurus.txt"
@@ -51,7 +51,7 @@ class Widened:
 
 
 def weigh_equally(terms: Sequence[str]) -> Widened:
-    """The terms of a question without additions: standard BM25."""
+    """Return the terms of a question without additions: standard BM25."""
     unique = dict.fromkeys(terms)
     return Widened(tuple(Alternative(term, place, 1.0) for place, term in enumerate(unique)))
 
@@ -63,8 +63,8 @@ class Thesaurus:
     synonyms: dict[Phrase, frozenset[Phrase]] = field(default_factory=dict)
 
     def widen(self, terms: Sequence[str]) -> Widened:
-        """The terms of a question, with others of the same meaning at less weight. Each word is a
-        concept, and so is each known phrase."""
+        """Return the terms of a question, with others of the same meaning at less weight. Each word
+        is a concept, and so is each known phrase."""
         asked = weigh_equally(terms).alternatives
         added: dict[tuple[str, int], float] = {}
         for term, concept, _ in asked:
@@ -82,7 +82,7 @@ class Thesaurus:
         return Widened((*asked, *others)[:MOST_ALTERNATIVES], COVERAGE, LITERAL)
 
     def _find(self, phrase: Phrase) -> list[Phrase]:
-        """The synonyms of a phrase, also if its last word is inflected."""
+        """Return the synonyms of a phrase, also if its last word is inflected."""
         forms = [phrase, *((*phrase[:-1], form) for form in inflect(phrase[-1]))]
         return sorted({found for form in forms for found in self.synonyms.get(form, ())})
 
@@ -116,7 +116,7 @@ def inflect(word: str) -> set[str]:
 
 
 def _list_stems(word: str) -> set[str]:
-    """The possible base forms of a word."""
+    """Return the possible base forms of a word."""
     stems = {word}
     for ending in ("ing", "ed", "es", "s"):
         stem = word.removesuffix(ending)
@@ -146,10 +146,6 @@ def _list_forms(stem: str) -> Iterator[str]:
 # Files
 
 
-class BadThesaurus(Fault, Complaint):
-    """ROOKERY_ASK_THESAURUS: the file {path} cannot be read: {reason}."""
-
-
 @dataclass(frozen=True, slots=True)
 class Lexicon:
     """The word lists of Ask: stop words and synonyms."""
@@ -159,7 +155,7 @@ class Lexicon:
 
 
 def read_lexicon(extra: Path | None = None) -> Lexicon:
-    """Reads our lists, and additional groups from an operator's file; blocks."""
+    """Read our lists, and additional groups from an operator's file; blocks."""
     stop_words = read_stop_words()
     lines = [*read_word_lists(THESAURUS), *(() if extra is None else _read_extra(extra))]
     return Lexicon(stop_words, make_thesaurus(lines, stop_words))
@@ -169,11 +165,13 @@ def _read_extra(path: Path) -> list[str]:
     try:
         return list(read_word_lists(path))
     except (OSError, UnicodeDecodeError) as error:
-        raise BadThesaurus(path=path, reason=error) from None
+        raise Complaint(
+            f"ROOKERY_ASK_THESAURUS: the file {path} cannot be read: {error}."
+        ) from None
 
 
 def make_thesaurus(lines: Iterable[str], stop_words: frozenset[str]) -> Thesaurus:
-    """Reads groups, one per line: `lmr, late move reduction` or `castle > rook`."""
+    """Read groups, one per line: `lmr, late move reduction` or `castle > rook`."""
     synonyms: defaultdict[Phrase, set[Phrase]] = defaultdict(set)
     for line in lines:
         left, directed, right = line.partition(">")

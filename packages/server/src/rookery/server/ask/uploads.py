@@ -71,7 +71,7 @@ class UploadRows(UserFileRows[StoredUpload]):
     kind = StoredUpload
 
     async def list_seen_by(self, user: str, first: int, most: int) -> tuple[StoredUpload, ...]:
-        """The user's own uploads and shared ones, newest first."""
+        """Return the user's own uploads and shared ones, newest first."""
         return await self._many(self.kind, "ask_uploads_seen_by", user, most, first)
 
     async def list_next(self) -> tuple[StoredUpload, ...]:
@@ -82,11 +82,11 @@ class UploadRows(UserFileRows[StoredUpload]):
         return int(await self._value("ask_uploads_waiting", user))
 
     async def text_of(self, upload_id: str) -> str:
-        """The text that was read from an upload so far."""
+        """Return the text that was read from an upload so far."""
         return str(await self._value("ask_uploads_text", upload_id) or "")
 
     async def settle(self, upload: StoredUpload, text: str, problem: str = "") -> None:
-        """Stores the result of reading an upload."""
+        """Store the result of reading an upload."""
         state = "refused" if problem else "read"
         async with self._writing() as write:
             await write("ask_uploads_settle", upload.id, state, problem, clean(text))
@@ -145,7 +145,7 @@ class UploadReader:
 
 
 def read_text(upload: StoredUpload, blobs: Blobs) -> str:
-    """The text of an upload; blocks, and raises FileRefused."""
+    """Return the text of an upload; blocks, and raises FileRefused."""
     try:
         with blobs.fetch(upload.blob) as file:
             if upload.format == "pdf":
@@ -158,7 +158,7 @@ def read_text(upload: StoredUpload, blobs: Blobs) -> str:
 
 
 def read_pdf(file: BinaryIO, seconds: float = READING_SECONDS) -> str:
-    """The text of a PDF, read by a child process with limits; raises FileRefused."""
+    """Return the text of a PDF, read by a child process with limits; raise FileRefused."""
     program = [sys.executable, "-I", "-B", str(Path(pdf_text.__file__))]
     try:
         done = subprocess.run(
@@ -186,7 +186,7 @@ Unindex = Callable[[Sequence[str]], Awaitable[object]]
 
 
 async def unindex_nothing(_keys: Sequence[str]) -> None:
-    """The default for `unindex`, where there is no index."""
+    """Do nothing: the default for `unindex`, where there is no index."""
 
 
 class Uploads(UserFileStore[UploadRows]):
@@ -209,8 +209,8 @@ class Uploads(UserFileStore[UploadRows]):
     async def upload(
         self, pieces: AsyncIterator[bytes], name: str, user: str, *, shared: bool
     ) -> tuple[StoredUpload, bool]:
-        """The upload that is stored, and whether it is new: the same bytes again give the first
-        one. Raises FileRefused or QuotaExceeded."""
+        """Return the upload that is stored, and whether it is new: the same bytes again give the
+        first one. Raise FileRefused or QuotaExceeded."""
         if await self.rows.count_waiting(user) >= MOST_WAITING:
             raise FileRefused(
                 f"{MOST_WAITING} documents of yours wait to be read. Try again later."
@@ -232,15 +232,15 @@ class Uploads(UserFileStore[UploadRows]):
         return kept, kept.blob == new.blob
 
     async def find(self, upload_id: str, user: str) -> StoredUpload:
-        """An upload that somebody may see; raises UnknownFile."""
+        """Return an upload that somebody may see; raise UnknownFile."""
         found = await self.rows.get(upload_id)
         if found is None or not (found.shared or found.user == user):
             raise UnknownFile(kind="document", name=upload_id)
         return found
 
     async def find_own(self, upload_id: str, user: str, *, approver: bool = False) -> StoredUpload:
-        """An upload that somebody may remove: their own, or for approvers a shared one; raises
-        UnknownFile."""
+        """Return an upload that somebody may remove: their own, or for approvers a shared one;
+        raise UnknownFile."""
         found = await self.find(upload_id, user)
         if found.user != user and not approver:
             raise UnknownFile(kind="document", name=upload_id)
@@ -251,7 +251,7 @@ class Uploads(UserFileStore[UploadRows]):
         await self._unindex([upload.key])
 
     async def share(self, upload: StoredUpload, *, shared: bool) -> StoredUpload:
-        """Makes an upload visible to everybody, or to its uploader only."""
+        """Make an upload visible to everybody, or to its uploader only."""
         await self.rows.share(upload, shared)
         if not shared:
             await self._unindex([upload.key])
@@ -259,7 +259,7 @@ class Uploads(UserFileStore[UploadRows]):
 
     @runs(Domain.LOOP, "awaits rows, and new files in threads")
     async def read_waiting(self) -> None:
-        """Reads the uploads that came since the last time; users take turns."""
+        """Read the uploads that came since the last time; users take turns."""
         while following := await self.rows.list_next():
             for upload in following:
                 await self._read(upload)

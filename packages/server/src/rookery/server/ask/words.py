@@ -37,7 +37,7 @@ UNPRINTED = dict.fromkeys([*range(9), *range(11, 32), 127, ord(MARK), ord(UNMARK
 
 
 def read_word_lists(path: Path) -> Iterator[str]:
-    """The lines of a word list, without comments and empty ones; blocks."""
+    """Yield the lines of a word list, without comments and empty ones; blocks."""
     for line in path.read_text(encoding="utf-8").splitlines():
         words = line.partition("#")[0].strip()
         if words:
@@ -45,7 +45,7 @@ def read_word_lists(path: Path) -> Iterator[str]:
 
 
 def read_stop_words(path: Path = STOP_WORDS) -> frozenset[str]:
-    """Reads our list of stop words; blocks."""
+    """Read our list of stop words; blocks."""
     return frozenset(word for line in read_word_lists(path) for word in line.split())
 
 
@@ -53,7 +53,7 @@ def read_stop_words(path: Path = STOP_WORDS) -> frozenset[str]:
 
 
 def split_word(word: str) -> list[str]:
-    """The terms of one word as written: itself, and its parts if it has several."""
+    """Return the terms of one word as written: itself, and its parts if it has several."""
     whole = word.lower()
     if "_" not in word and (whole == word or word[1:] == whole[1:]):
         return [whole]
@@ -74,7 +74,7 @@ def list_terms(text: str, stop_words: frozenset[str]) -> list[str]:
 
 
 def count_terms(title: str, text: str, stop_words: frozenset[str]) -> Counter[str]:
-    """The number of occurrences of each term in a passage; a word of the title counts three
+    """Return the number of occurrences of each term in a passage; a word of the title counts three
     times."""
     counts = Counter(list_terms(text, stop_words))
     for term in list_terms(title, stop_words):
@@ -95,7 +95,7 @@ class CleanText:
 
 
 def clean_text(raw: str) -> CleanText:
-    """Removes statistics lines and links from a text, so that only prose remains."""
+    """Remove statistics lines and links from a text, so that only prose remains."""
     lines: list[str] = []
     statistics: list[str] = []
     links: list[str] = []
@@ -110,7 +110,8 @@ def clean_text(raw: str) -> CleanText:
 
 
 def drop_control_characters(text: str) -> str:
-    """A text that can be stored and shown: without control characters and lone surrogates."""
+    """Return a text that can be stored and shown: without control characters and lone
+    surrogates."""
     plain = text.replace("\r\n", "\n").translate(UNPRINTED)
     return plain if plain.isascii() else plain.encode("utf-8", "replace").decode()
 
@@ -140,12 +141,12 @@ def cut_passages(text: str) -> list[str]:
 
 
 def count_words(text: str) -> int:
-    """The number of words; a long sequence of other characters counts as several."""
+    """Return the number of words; a long sequence of other characters counts as several."""
     return max(len(WORD.findall(text)), len(text) // 20)
 
 
 def _list_pieces(text: str) -> Iterator[str]:
-    """The paragraphs; long ones are split into several pieces."""
+    """Yield the paragraphs; long ones are split into several pieces."""
     for paragraph in BLANK_LINE.split(text):
         if count_words(paragraph) > LONGEST_PASSAGE:
             yield from _split_long(paragraph)
@@ -154,7 +155,7 @@ def _list_pieces(text: str) -> Iterator[str]:
 
 
 def _split_long(paragraph: str) -> Iterator[str]:
-    """Splits a paragraph into pieces at the ends of lines."""
+    """Split a paragraph into pieces at the ends of lines."""
     held: list[str] = []
     size = 0
     for line in paragraph.split("\n"):
@@ -169,7 +170,7 @@ def _split_long(paragraph: str) -> Iterator[str]:
 
 
 def _split_line(line: str) -> Iterator[str]:
-    """Splits a very long line after a word, or anywhere if there is no space."""
+    """Split a very long line after a word, or anywhere if there is no space."""
     first = 0
     while len(line) - first > LONGEST_LINE:
         end = line.rfind(" ", first + 1, first + LONGEST_LINE)
@@ -186,7 +187,7 @@ LEAD = 6
 
 
 def make_snippet(text: str, terms: frozenset[str]) -> str:
-    """The part of a text with the most different terms, with the matched words marked."""
+    """Return the part of a text with the most different terms, with the matched words marked."""
     words = list(WORD.finditer(text))
     hits = {place: hit for place, word in enumerate(words) if (hit := _match(word[0], terms))}
     first = _find_densest(hits)
@@ -204,7 +205,7 @@ def make_snippet(text: str, terms: frozenset[str]) -> str:
 
 
 def _match(word: str, terms: frozenset[str]) -> str:
-    """The term that a word matches; empty if none."""
+    """Return the term that a word matches; empty if none."""
     whole = word.lower()
     if whole in terms:
         return whole
@@ -214,8 +215,8 @@ def _match(word: str, terms: frozenset[str]) -> str:
 
 
 def _find_densest(hits: dict[int, str]) -> int:
-    """The beginning of the 40 words with the most different terms, including a few words before the
-    first."""
+    """Return the beginning of the 40 words with the most different terms, including a few words
+    before the first."""
     held: Counter[str] = Counter()
     waiting = deque(hits.items())
     best, most = 0, 0

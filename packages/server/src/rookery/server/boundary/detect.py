@@ -48,13 +48,13 @@ class Allowance:
 
 
 def parse(text: str) -> tuple[Allowance, ...]:
-    """The allowances of a list; comments and empty lines do not count."""
+    """Return the allowances of a list; comments and empty lines do not count."""
     lines = (line.strip() for line in text.splitlines())
     return tuple(_allowance(line) for line in lines if line and not line.startswith("#"))
 
 
 def shipped() -> tuple[Allowance, ...]:
-    """The allow-list that comes with the package."""
+    """Return the allow-list that comes with the package."""
     return parse(
         resources.files("rookery.server.boundary").joinpath("allowed.txt").read_text("utf-8")
     )
@@ -124,7 +124,7 @@ def install(
     cpu_seconds: float = 0.02,
     allowances: Iterable[Allowance] | None = None,
 ) -> Detection:
-    """Installs all checks for the whole process."""
+    """Install all checks for the whole process."""
     allowed = tuple(shipped() if allowances is None else allowances)
     with ExitStack() as undo:
         _find_blocking_calls(report, allowed, undo)
@@ -220,7 +220,7 @@ class _CollectorClock(threading.local):
 
 
 def _describe(handle: asyncio.Handle) -> tuple[str, str, str]:
-    """What a callback is, and the file and function that defined it."""
+    """Return what a callback is, and the file and function that defined it."""
     callback: Any = handle._callback  # type: ignore[attr-defined]  # noqa: SLF001 - as above
     owner = getattr(callback, "__self__", callback)
     work = owner.get_coro() if isinstance(owner, asyncio.Task) else callback

@@ -64,7 +64,7 @@ def runs(domain: Domain, why: str, *, needs_primary: bool = False) -> Callable[[
 
 
 def declaration_of(obj: object) -> Declaration | None:
-    """The declaration of a part, found through partials, methods, wrappers and instances.
+    """Return the declaration of a part, found through partials, methods, wrappers and instances.
 
     A subclass does not inherit it, because it may do quite different work.
     """
@@ -78,7 +78,7 @@ def declaration_of(obj: object) -> Declaration | None:
 
 
 def inventory(items: Iterable[tuple[str, str, object]]) -> tuple[Entry, ...]:
-    """The inventory of (kind, name, part) tuples. Raises Undeclared when a declaration is
+    """Return the inventory of (kind, name, part) tuples. Raise Undeclared when a declaration is
     missing."""
     entries: list[Entry] = []
     missing: list[str] = []
@@ -97,8 +97,8 @@ COMPUTES_SECONDS = 0.001
 
 
 def measured_domain(time: LoopTime) -> Domain:
-    """The domain in which a part was measured to run. A single call to a thread that fills a cache
-    does not make it THREAD."""
+    """Return the domain in which a part was measured to run. A single call to a thread that fills a
+    cache does not make it THREAD."""
     if time.threads * 2 > time.calls:
         return Domain.THREAD
     return Domain.LOOP_CPU if time.mean_seconds >= COMPUTES_SECONDS else Domain.LOOP
@@ -112,7 +112,8 @@ NOTHING_MEASURED: Mapping[str, LoopTime] = {}
 def text_table(
     entries: Sequence[Entry], measured: Mapping[str, LoopTime] = NOTHING_MEASURED
 ) -> str:
-    """The inventory as aligned text, one line per entry, with the loop time of measured entries."""
+    """Return the inventory as aligned text, one line per entry, with the loop time of measured
+    entries."""
     head = ("KIND", "NAME", "DOMAIN", "MEASURED", "CALLS", "LOOP TIME", "LONGEST", "WHY")
     lines = [
         (one.kind, one.name, _place(one), *_figures(measured.get(one.name)), one.why)
@@ -123,7 +124,7 @@ def text_table(
 
 
 def _place(entry: Entry) -> str:
-    """The domain of an entry, and whether only the primary runs it."""
+    """Return the domain of an entry, and whether only the primary runs it."""
     return f"{entry.domain.value}, primary" if entry.needs_primary else entry.domain.value
 
 

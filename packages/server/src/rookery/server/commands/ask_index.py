@@ -144,8 +144,8 @@ class HistorySource:
 
 
 def _find_source(reader: GitHistories, git: str) -> HistorySource:
-    """The source of a history. A local clone belongs to the address it was cloned from, if people
-    can open that. It blocks, and raises BadArgument."""
+    """Return the source of a history. A local clone belongs to the address it was cloned from, if
+    people can open that. It blocks, and raises BadArgument."""
     folder, address = Path(git).expanduser(), source_address(git)
     if folder.is_dir():
         origin = source_address(reader.find_origin(folder))

@@ -146,7 +146,8 @@ def page(entries: tuple[Entry, ...]) -> str:
 
 
 def rows_of_fishtest(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str, str, str]]:
-    """The rows of fishtest's inventory with ours. Raises KeyError if one of ours does not exist."""
+    """Yield the rows of fishtest's inventory with ours. Raise KeyError if one of ours does not
+    exist."""
     named = {one.name: one for one in entries}
     for theirs, domain, names in MISSION:
         ours = [named[name] for name in names]
@@ -155,7 +156,8 @@ def rows_of_fishtest(entries: tuple[Entry, ...]) -> Iterator[tuple[str, str, str
 
 
 def digest(entries: tuple[Entry, ...]) -> str:
-    """Changes with any declaration: a name, a domain, a reason, or who does a job."""
+    """Return a digest that changes with any declaration: a name, a domain, a reason, or who does a
+    job."""
     return hashlib.sha256((text_table(entries) + jobs_table()).encode()).hexdigest()[:16]
 
 
@@ -166,7 +168,7 @@ def jobs_table() -> str:
 
 
 def grouped(entries: tuple[Entry, ...]) -> dict[str, list[Entry]]:
-    """The entries by kind, and routes by audience."""
+    """Return the entries by kind, and routes by audience."""
     groups: dict[str, list[Entry]] = {}
     for one in entries:
         path = one.name.rpartition(" ")[2]

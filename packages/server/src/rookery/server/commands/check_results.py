@@ -49,7 +49,7 @@ def skipped(name: str, found: str, advice: str) -> CheckResult:
 
 
 def judge_disk(free: int, reserve: int, where: str) -> CheckResult:
-    """The free space in bytes, and the reserve below which uploads are refused."""
+    """Return the free space in bytes, and the reserve below which uploads are refused."""
     found = f"{free // MB:,} MB are free {where}"
     if free < reserve:
         return failed("disk", found, f"uploads are refused below {reserve // MB:,} MB; make room")
@@ -59,7 +59,7 @@ def judge_disk(free: int, reserve: int, where: str) -> CheckResult:
 
 
 def judge_backup(age: timedelta | None) -> CheckResult:
-    """The age of the latest backup; None if there is none."""
+    """Return the age of the latest backup; None if there is none."""
     advice = "rookery db backup, every day by a timer"
     if age is None:
         return warned("backup", "there is none", advice)

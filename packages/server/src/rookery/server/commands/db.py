@@ -24,7 +24,7 @@ from rookery.core.command import BadArgument, as_words, command_group, option
 from rookery.server.db import access, backup, migrations
 from rookery.server.db.embedded import folder
 from rookery.server.db.pool import Pool, Queries, open_pool
-from rookery.server.db.target import Target
+from rookery.server.db.target import Problem, Target
 from rookery.server.farm.findings import FindingKind, FindingRows
 from rookery.server.files.backups import (
     BackupFolder,
@@ -38,10 +38,10 @@ from rookery.server.files.backups import back_up as back_up_all
 from rookery.server.files.copying import CopyCounts
 from rookery.server.files.ownership import ForeignFiles
 from rookery.server.files.places import find_place, make_folder, open_files, refuse_lost_database
+from rookery.server.identity.accounts import Accounts
 from rookery.server.identity.passwords import Passwords
 from rookery.server.identity.users import Audit, Tokens, Users
 from rookery.server.logs import SilentLog
-from rookery.server.people.accounts import Accounts
 from rookery.server.settings import SETTINGS, Settings, flag_name, read_settings, variable_name
 
 # Flags for settings: one flag for each, described by the setting itself.
@@ -51,7 +51,7 @@ _DEFAULTS = Settings()
 
 
 def setting(name: str) -> Parameter:
-    """The flag for a setting. Its help also names the environment variable."""
+    """Return the flag for a setting. Its help also names the environment variable."""
     default = getattr(_DEFAULTS, name)
     purpose = SETTINGS[name].purpose
     if SETTINGS[name].switch:
@@ -75,7 +75,7 @@ class DatabaseSettings:
     database_url: Annotated[str | None, setting("database_url")] = None
 
     def read(self) -> Settings:
-        """The settings of this process, with the given flags."""
+        """Return the settings of this process, with the given flags."""
         return read_settings(
             {each.name: _as_text(getattr(self, each.name)) for each in fields(self)}
         )
@@ -105,8 +105,8 @@ class Database:
 async def open_database(
     flags: DatabaseSettings, *, create: bool = False
 ) -> AsyncIterator[Database]:
-    """The database of a data folder, or an external one. A new one is made only with `create`; one
-    of an older version is never migrated here, because there is no way back."""
+    """Yield the database of a data folder, or an external one. A new one is made only with
+    `create`; one of an older version is never migrated here, because there is no way back."""
     settings = await Threads().io(_read_settings, flags, create)
     queries, clock = Queries.load(), SystemClock()
     async with open_target(settings) as target:
@@ -240,7 +240,7 @@ async def restore(
     if file is None or folder is not None:
         raise BadArgument("Give a file or --folder.")
     if not file.is_file():
-        raise backup.RestoreFailed(reason=f"there is no file {file}")
+        raise Problem(backup.RESTORE_FAILED, reason=f"there is no file {file}")
     async with open_target(settings, alone=True) as target:
         with _progress(f"Restoring {file}"):
             await backup.restore(target, file.absolute(), _programs(), known=known, force=force)

@@ -94,7 +94,7 @@ async def examine_installation(settings: Settings) -> AsyncIterator[CheckResult]
 
 
 def check_settings(settings: Settings) -> Iterator[CheckResult]:
-    """Checks of the settings alone."""
+    """Yield checks of the settings alone."""
     public = settings.base_url or ""
     if not public:
         advice = "set ROOKERY_BASE_URL to the address that people and workers use"
@@ -175,7 +175,7 @@ async def check_host(target: Target, place: tuple[str, int]) -> CheckResult:
 
 
 async def examine_rows(connection: OwnConnection) -> AsyncIterator[CheckResult]:
-    """Checks of the database's tables. Without the schema, only that is reported."""
+    """Yield checks of the database's tables. Without the schema, only that is reported."""
     queries, known = await Threads().io(migrations.read_sql)
     yield await check_clock(connection, queries)
     yield await check_connections(connection, queries)
@@ -233,7 +233,7 @@ def judge_servers(found: Sequence[Instance]) -> CheckResult:
 
 
 def _judge_clocks(living: Sequence[Instance]) -> CheckResult | None:
-    """The server whose clock differs most from the database's, if that is too much."""
+    """Return the server whose clock differs most from the database's, if that is too much."""
     worst = max(living, key=lambda each: abs(each.figures.clock_off_seconds), default=None)
     off = 0.0 if worst is None else abs(worst.figures.clock_off_seconds)
     if worst is None or off < CLOCK_WARN_SECONDS:

@@ -65,7 +65,7 @@ def examine_site(address: str) -> Iterator[CheckResult]:
 
 
 def check_inside(address: str) -> Iterator[CheckResult]:
-    """Checks of what a server tells only approvers, with the token that `rookery login` keeps."""
+    """Yield checks of what a server tells only approvers, with the token of `rookery login`."""
     try:
         body = ServerFlags(server=address).transport(seconds=SECONDS).call("GET", INSIDE)
         entry = msgspec.json.decode(body, type=v1.ServerEntry)
@@ -196,7 +196,7 @@ def judge_caller(seen: SeenCaller, place: SplitResult, local: str) -> Iterator[C
 
 
 def _local_address(place: SplitResult) -> str:
-    """The address of this machine in a connection to the site."""
+    """Return the address of this machine in a connection to the site."""
     try:
         with open_connection(place) as line:
             return str(line.getsockname()[0])

@@ -171,7 +171,7 @@ def _tell(what: str, names: list[str]) -> bool:
 
 @asynccontextmanager
 async def _opened(flags: DatabaseSettings) -> AsyncIterator[tuple[Database, Threads]]:
-    """The database, and threads for files. Unavailable storage is reported as a sentence."""
+    """Yield the database, and threads for files. Unavailable storage is reported as a sentence."""
     try:
         async with open_database(flags) as opened:
             yield opened, Threads()

@@ -160,7 +160,7 @@ def main() -> int:
 
 
 def how(code: int) -> str:
-    """The end of a process in words, by its exit code."""
+    """Return the end of a process in words, by its exit code."""
     return f"by signal {-code}" if code < 0 else f"with exit code {code}"
 
 

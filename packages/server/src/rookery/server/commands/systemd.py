@@ -97,15 +97,15 @@ WantedBy=timers.target
 
 
 def server_unit(words: Sequence[str], data: Path, shared: Sequence[Path] = ()) -> str:
-    """A unit that keeps a server running with these words. The server may write only its data and
-    the shared folders of files."""
+    """Return a unit that keeps a server running with these words. The server may write only its
+    data and the shared folders of files."""
     writable = [quoted(str(data)), *(quoted(f"-{folder}") for folder in shared)]
     return _fill(SERVER_UNIT, ("serve", *words), data, writable)
 
 
 def backup_units(words: Sequence[str], data: Path, at: str) -> dict[str, str]:
-    """A service that runs `rookery db backup` with these words, and a timer that starts it every
-    day, by their file names."""
+    """Return a service that runs `rookery db backup` with these words, and a timer that starts it
+    every day, by their file names."""
     return {
         "rookery-backup.service": _fill(BACKUP_SERVICE, ("db", "backup", *words), data),
         "rookery-backup.timer": BACKUP_TIMER.format(at=at),

@@ -48,7 +48,7 @@ def read_days(text: str) -> int:
 
 
 @token.command
-def create(
+def create(  # noqa: PLR0913 - each is a flag
     *,
     user: Annotated[str, option("owner of the token", "NAME")],
     scope: Annotated[

@@ -257,7 +257,7 @@ def follow_demo(
 
 
 def end_of_demo(run: v1.RunDetails) -> str:
-    """A sentence about how the first test ended; empty while it is played."""
+    """Return a sentence about how the first test ended; empty while it is played."""
     if run.state not in (DisplayState.FINISHED, DisplayState.FAILED):
         return ""
     ended = "passed" if run.flag is Flag.GREEN else "ended without passing"
@@ -265,12 +265,12 @@ def end_of_demo(run: v1.RunDetails) -> str:
 
 
 def reachable(address: str) -> str:
-    """An address at which this machine reaches a server that listens on all addresses."""
+    """Return an address at which this machine reaches a server that listens on all addresses."""
     return address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 
 
 def start_sentences(address: str, start: StartReport, data: Path, worker: LocalWorker) -> list[str]:
-    """The sentences for a person who has just started the server."""
+    """Return the sentences for a person who has just started the server."""
     lines = [f"Rookery is ready at {address}"]
     if start.password:
         lines.append(f"Log in as {ADMINISTRATOR} with the password {start.password} (shown once).")
@@ -317,8 +317,8 @@ def _administrator(hashed: str, site: Site) -> User:
 
 
 async def provide_token(site: Site, data: Path) -> Path | None:
-    """The file with the local worker's token, which is created if needed; None if no user is an
-    approver."""
+    """Return the file with the local worker's token, which is created if needed; None if no user is
+    an approver."""
     file = data / KEPT_IN
     written = await site.threads.io(_read, file)
     name, _, secret = written.partition(":")
@@ -334,7 +334,7 @@ async def provide_token(site: Site, data: Path) -> Path | None:
 
 
 async def _owner(site: Site) -> str | None:
-    """The first user who may approve runs."""
+    """Return the first user who may approve runs."""
     people = await site.users.list_all()
     return next((user.name for user in people if is_approver(user) and not user.blocked), None)
 

@@ -36,30 +36,24 @@ ROUNDS = 3
 MIXED_UP = (asyncpg.InvalidSQLStatementNameError, asyncpg.DuplicatePreparedStatementError)
 
 
-class BadUrl(Problem):
-    """ROOKERY_DATABASE_URL cannot be read; it looks like postgresql://user:password@host:5432/name,
-    with special characters in the password percent-encoded."""
+BAD_URL = (
+    "ROOKERY_DATABASE_URL cannot be read; it looks like "
+    "postgresql://user:password@host:5432/name, with special characters in the password "
+    "percent-encoded."
+)
 
 
 class DatabaseUnreachable(Problem):
     """No PostgreSQL answers at {place}: {reason}."""
 
 
-class DatabaseRefused(Problem):
-    """PostgreSQL at {place} refuses the connection: {reason}."""
+POOLED = (
+    "A connection pooler answers at {place} ({sign}), but Rookery needs sessions of its own: "
+    "name the PostgreSQL server itself."
+)
 
 
-class DatabaseTooOld(Problem):
-    """PostgreSQL at {place} is version {found}, Rookery needs {wanted} or later."""
-
-
-class Pooled(Problem):
-    """A connection pooler answers at {place} ({sign}), but Rookery needs sessions of its own: name
-    the PostgreSQL server itself."""
-
-
-class ReadOnly(Problem):
-    """PostgreSQL at {place} is read-only, such as a standby: name one that accepts writes."""
+READ_ONLY = "PostgreSQL at {place} is read-only, such as a standby: name one that accepts writes."
 
 
 async def check_server(
@@ -69,8 +63,8 @@ async def check_server(
     seconds: float = CONNECT_SECONDS,
     patience: float = PATIENCE_SECONDS,
 ) -> Target:
-    """Checks the server of a URL and returns its target; raises Problem if Rookery can't use it.
-    With several hosts it waits, because one of them may be about to be promoted."""
+    """Check the server of a URL and return its target; raise Problem if Rookery can't use it. With
+    several hosts it waits, because one of them may be about to be promoted."""
     target, place = parse_url(url)
     first = await _connect_patiently(target, place, seconds, patience, log)
     try:
@@ -87,19 +81,19 @@ async def check_server(
 
 
 def parse_url(url: str) -> tuple[Target, str]:
-    """Parses a URL into a target, and its hosts and database for messages, without account and
+    """Parse a URL into a target, and its hosts and database for messages, without account and
     password."""
     try:
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query))
         hosts = _hosts_of(parts, options)
     except ValueError:
-        raise BadUrl from None  # its text may quote a part of the password
+        raise Problem(BAD_URL) from None  # its text may quote a part of the password
     # An unencoded password ends the host part too early; the rest of it is then in one of these
     # parts.
     torn = "@" in parts.path + parts.query or parts.fragment
     if parts.scheme not in ("postgres", "postgresql") or torn:
-        raise BadUrl
+        raise Problem(BAD_URL)
     password = parts.password or options.pop("password", None)
     # PostgreSQL's programs need this too: the first of several hosts may be a standby.
     wanted = {} if len(hosts) == 1 else {"target_session_attrs": READ_WRITE}
@@ -115,8 +109,8 @@ def parse_url(url: str) -> tuple[Target, str]:
 
 
 def _hosts_of(parts: SplitResult, options: Mapping[str, str]) -> tuple[tuple[str, int], ...]:
-    """The hosts and ports of a URL. PostgreSQL takes comma-separated lists of them, in the address
-    or as options."""
+    """Return the hosts and ports of a URL. PostgreSQL takes comma-separated lists of them, in the
+    address or as options."""
     listed = parts.netloc.rpartition("@")[2]
     if not listed:
         names = options.get("host", "the local socket").split(",")
@@ -137,7 +131,7 @@ def _account_and_host(parts: SplitResult) -> str:
 async def _connect_patiently(
     target: Target, place: str, seconds: float, patience: float, log: EventLog
 ) -> OwnConnection:
-    """Connects; with several hosts it waits, because none accepts writes while one is being
+    """Connect; with several hosts it waits, because none accepts writes while one is being
     promoted."""
     deadline, told = time.monotonic() + patience, ""
     while True:
@@ -163,20 +157,22 @@ async def _connect(target: Target, place: str, seconds: float) -> OwnConnection:
     except NoWritableHost as error:
         raise DatabaseUnreachable(place=place, reason=error) from None
     except asyncpg.ProtocolViolationError as error:
-        raise Pooled(place=place, sign=error) from None
+        raise Problem(POOLED, place=place, sign=error) from None
     except asyncpg.PostgresError as error:
-        raise DatabaseRefused(place=place, reason=error) from None
+        raise Problem(
+            "PostgreSQL at {place} refuses the connection: {reason}.", place=place, reason=error
+        ) from None
     except asyncpg.TargetServerAttributeNotMatched:
-        raise ReadOnly(place=place) from None
+        raise Problem(READ_ONLY, place=place) from None
     except (OSError, TimeoutError) as error:
         reason = describe_failure(error, seconds)
         raise DatabaseUnreachable(place=place, reason=reason) from None
     except (asyncpg.InterfaceError, ValueError):
-        raise BadUrl from None
+        raise Problem(BAD_URL) from None
 
 
 async def _close(connection: OwnConnection) -> None:
-    """Closes a connection. This may fail if the other side is not PostgreSQL."""
+    """Close a connection. This may fail if the other side is not PostgreSQL."""
     with contextlib.suppress(*BROKEN):
         await connection.close(timeout=1)
 
@@ -184,11 +180,16 @@ async def _close(connection: OwnConnection) -> None:
 def _check_version(connection: OwnConnection, place: str) -> None:
     if connection.get_server_version().major < OLDEST:
         found = connection.get_settings().server_version
-        raise DatabaseTooOld(place=place, found=found, wanted=OLDEST)
+        raise Problem(
+            "PostgreSQL at {place} is version {found}, Rookery needs {wanted} or later.",
+            place=place,
+            found=found,
+            wanted=OLDEST,
+        )
 
 
 async def _check_direct(first: OwnConnection, second: OwnConnection, place: str) -> None:
-    """Raises Pooled if two connections share sessions, as behind a transaction pooler.
+    """Raise a Problem if two connections share sessions, as behind a transaction pooler.
 
     It uses the simple query protocol, which every pooler supports.
     """
@@ -196,9 +197,9 @@ async def _check_direct(first: OwnConnection, second: OwnConnection, place: str)
         for _ in range(ROUNDS):
             for marked, other in ((first, second), (second, first)):
                 if not await _has_own_session(marked, other):
-                    raise Pooled(place=place, sign="sessions change between transactions")
+                    raise Problem(POOLED, place=place, sign="sessions change between transactions")
     except MIXED_UP:
-        raise Pooled(place=place, sign="prepared statements get lost") from None
+        raise Problem(POOLED, place=place, sign="prepared statements get lost") from None
 
 
 async def _has_own_session(marked: OwnConnection, other: OwnConnection) -> bool:
@@ -217,7 +218,7 @@ async def _has_own_session(marked: OwnConnection, other: OwnConnection) -> bool:
 
 async def _check_writable(connection: OwnConnection, place: str) -> None:
     if await connection.fetchval("SHOW transaction_read_only") == "on":
-        raise ReadOnly(place=place)
+        raise Problem(READ_ONLY, place=place)
 
 
 # The risk of each unsafe setting when it is off, shown at the start and by `rookery doctor`.
@@ -232,7 +233,7 @@ LOCAL = ("local", "remote_write")
 
 
 async def find_unsafe_settings(connection: OwnConnection, *, several_hosts: bool) -> dict[str, str]:
-    """The server's settings that may lose data, each with its risk."""
+    """Return the server's settings that may lose data, each with its risk."""
     shown = {name: await connection.fetchval(f"SHOW {name}") for name in (*UNSAFE, STANDBYS)}
     found = {f"{name} = off": why for name, why in UNSAFE.items() if shown[name] == "off"}
     if shown[STANDBYS] and shown["synchronous_commit"] in LOCAL:
@@ -251,8 +252,8 @@ async def find_unsafe_settings(connection: OwnConnection, *, several_hosts: bool
 async def _check_durability(
     connection: OwnConnection, target: Target, place: str, log: EventLog
 ) -> Target:
-    """Logs settings that may lose data. synchronous_commit can be set per session, so it is
-    switched on for ours."""
+    """Log settings that may lose data. synchronous_commit can be set per session, so it is switched
+    on for ours."""
     unsafe = await find_unsafe_settings(connection, several_hosts=bool(target.hosts))
     for setting, meaning in unsafe.items():
         log("database_unsafe", place=place, setting=setting, meaning=meaning)
@@ -262,8 +263,8 @@ async def _check_durability(
 
 
 async def load_database_name(connection: "Pool | OwnConnection", queries: Queries) -> str:
-    """A name that distinguishes this database from every copy of its rows; empty if we may not read
-    it."""
+    """Return a name that distinguishes this database from every copy of its rows; empty if we may
+    not read it."""
     try:
         return str(await connection.fetchval(queries["files_database"]))
     except asyncpg.InsufficientPrivilegeError:
@@ -273,27 +274,27 @@ async def load_database_name(connection: "Pool | OwnConnection", queries: Querie
 OnFailure = Callable[[Problem], object]
 
 
-class NoDatabase(Problem):
-    """There is no database in {path}. If a server of this machine keeps its data elsewhere, name
-    that folder with --data (or ROOKERY_DATA), or its database with --database-url. For
-    a server on another machine, use the commands that take --server."""
-
-
 def require_database(data: Path, database_url: str | None) -> None:
-    """Raises NoDatabase if opening the database would create a new one. Blocks for a moment."""
+    """Raise a Problem if opening the database would create a new one. Blocks for a moment."""
     if database_url is None and not Layout(data).cluster.exists():
-        raise NoDatabase(path=data)
+        raise Problem(
+            "There is no database in {path}. If a server of this machine keeps its data "
+            "elsewhere, name that folder with --data (or ROOKERY_DATA), or its database with "
+            "--database-url. For a server on another machine, use the commands that take "
+            "--server.",
+            path=data,
+        )
 
 
 def refuse_busy_folder(data: Path, database_url: str | None) -> None:
-    """Raises FolderBusy if a server uses the data folder's database; blocks for a moment. A server
+    """Raise FolderBusy if a server uses the data folder's database; blocks for a moment. A server
     finds out by itself too, but only when it has imported everything."""
     if database_url is None and (holder := sockets.find_live_holder(Layout(data).lock)):
         raise FolderBusy(path=data, pid=holder)
 
 
 def ignore_failure(_problem: Problem) -> None:
-    """A callback for commands, which notice a failed database without it."""
+    """Do nothing: a callback for commands, which notice a failed database without it."""
 
 
 @asynccontextmanager
@@ -305,7 +306,7 @@ async def open_target(
     log: EventLog = quiet,
     on_failure: OnFailure = ignore_failure,
 ) -> AsyncIterator[Target]:
-    """Opens the database; `alone` refuses to share a data folder with a running server.
+    """Open the database; `alone` refuses to share a data folder with a running server.
 
     `on_failure` is called when an embedded server has ended for good.
     """

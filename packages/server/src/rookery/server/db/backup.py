@@ -25,17 +25,10 @@ WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace
 """
 
 
-class BackupFailed(Problem):
-    """The backup was not written: {reason}."""
+BACKUP_FAILED = "The backup was not written: {reason}."
 
 
-class RestoreFailed(Problem):
-    """Nothing was restored, the database is as it was: {reason}."""
-
-
-class NotEmpty(Problem):
-    """The database already holds {tables} tables, which restoring would replace, and a server that
-    uses them would be cut off: give --force if that is what you want."""
+RESTORE_FAILED = "Nothing was restored, the database is as it was: {reason}."
 
 
 class Programs:
@@ -47,7 +40,7 @@ class Programs:
         self.threads = threads
 
     async def run(self, target: Target, name: str, *arguments: str) -> str:
-        """Runs a program; returns its error message, or an empty text."""
+        """Run a program; return its error message, or an empty text."""
         process = await asyncio.create_subprocess_exec(
             str(self._folder / name),
             *arguments,
@@ -70,7 +63,7 @@ class Programs:
 async def backup(
     target: Target, file: Path, programs: Programs, *, snapshot: str | None = None
 ) -> int:
-    """Writes a backup under a temporary name, renames it when it is complete, and returns its size.
+    """Write a backup under a temporary name, rename it when it is complete, and return its size.
     `snapshot` is the id of a snapshot that a transaction has exported."""
     draft = file.with_name(f"{file.name}.unfinished")
     options = ["--format=custom", "--no-owner", "--no-privileges", f"--file={draft}"]
@@ -79,10 +72,10 @@ async def backup(
     try:
         await programs.threads.io(_make_private, draft)
         if words := await programs.run(target, "pg_dump", *options, f"--dbname={target.dsn}"):
-            raise BackupFailed(reason=words)
+            raise Problem(BACKUP_FAILED, reason=words)
         return await programs.threads.io(_settle, draft, file)
     except OSError as error:
-        raise BackupFailed(reason=f"{file}: {error.strerror}") from None
+        raise Problem(BACKUP_FAILED, reason=f"{file}: {error.strerror}") from None
     finally:
         await programs.threads.io(draft.unlink, missing_ok=True)
 
@@ -95,7 +88,7 @@ async def restore(
     known: Sequence[Migration],
     force: bool = False,
 ) -> None:
-    """Replaces the database by a backup whose schema is one of ours, in one transaction."""
+    """Replace the database by a backup whose schema is one of ours, in one transaction."""
     await check_place(target, force=force)
     folder = await programs.threads.io(tempfile.mkdtemp, prefix="rookery-restore-")
     try:
@@ -107,11 +100,11 @@ async def restore(
     finally:
         await programs.threads.io(shutil.rmtree, folder)
     if words:
-        raise RestoreFailed(reason=words)
+        raise Problem(RESTORE_FAILED, reason=words)
 
 
 async def _list_left_out(target: Target, known: Sequence[Migration]) -> list[Migration]:
-    """The migrations whose indexes need an extension that is not available here."""
+    """Return the migrations whose indexes need an extension that is not available here."""
     connection = await connect(target, seconds=CONNECT_SECONDS)
     try:
         return [
@@ -127,7 +120,7 @@ async def _list_left_out(target: Target, known: Sequence[Migration]) -> list[Mig
 async def _write_script(
     target: Target, file: Path, script: Path, programs: Programs, left_out: Sequence[Migration]
 ) -> str:
-    """Writes a backup as SQL, without the indexes in `left_out`; returns an error message, or an
+    """Write a backup as SQL, without the indexes in `left_out`; return an error message, or an
     empty text."""
     options = ["--no-owner", "--no-privileges", f"--file={script}"]
     if left_out:
@@ -141,7 +134,7 @@ async def _write_script(
 
 
 def _strike_out(content: Path, left_out: Sequence[Migration]) -> None:
-    """Removes extensions and the indexes that need them from a backup's table of contents."""
+    """Remove extensions and the indexes that need them from a backup's table of contents."""
     names = {f" EXTENSION - {each.extension} " for each in left_out}
     names |= {f" COMMENT - EXTENSION {each.extension} " for each in left_out}
     names |= {f" INDEX public {name} " for each in left_out for name in INDEX.findall(each.sql)}
@@ -166,18 +159,23 @@ def _session(
 
 
 async def check_place(target: Target, *, force: bool) -> None:
-    """Raises NotEmpty if the database has tables, unless `force` allows replacing them."""
+    """Raise a Problem if the database has tables, unless `force` allows replacing them."""
     connection = await connect(target, seconds=CONNECT_SECONDS)
     try:
         tables = await connection.fetchval(OCCUPIED)
         if tables and not force:
-            raise NotEmpty(tables=tables)
+            raise Problem(
+                "The database already holds {tables} tables, which restoring would replace, "
+                "and a server that uses them would be cut off: give --force if that is what "
+                "you want.",
+                tables=tables,
+            )
     finally:
         await connection.close()
 
 
 def _complaint(words: str) -> str:
-    """The line of a program's output that names the error."""
+    """Return the line of a program's output that names the error."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
     marked = [line for line in lines if "error:" in line or "ERROR:" in line]
     best = (marked or lines or [""])[0]
@@ -187,14 +185,14 @@ def _complaint(words: str) -> str:
 
 
 def _make_private(draft: Path) -> None:
-    """Creates an empty file that only its owner may read, because a backup contains addresses,
+    """Create an empty file that only its owner may read, because a backup contains addresses,
     hashes and keys."""
     draft.unlink(missing_ok=True)
     os.close(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def _settle(draft: Path, file: Path) -> int:
-    """Syncs a backup to the disk and renames it; returns its size."""
+    """Sync a backup to the disk and rename it; return its size."""
     sync(draft)
     draft.replace(file)
     return file.stat().st_size

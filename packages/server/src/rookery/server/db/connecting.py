@@ -34,7 +34,7 @@ class Connector:
         self._hosts = list(target.hosts)
 
     async def __call__(self, *_: Any, timeout: float, **options: Any) -> OwnConnection:
-        """Opens a connection. The options are those of asyncpg.connect; asyncpg's pool calls this,
+        """Open a connection. The options are those of asyncpg.connect; asyncpg's pool calls this,
         too."""
         options["server_settings"] = {
             **self._target.session,
@@ -64,13 +64,13 @@ class Connector:
 
 
 async def connect(target: Target, *, seconds: float, **options: Any) -> OwnConnection:
-    """Opens one connection outside of the pool."""
+    """Open one connection outside of the pool."""
     return await Connector(target)(timeout=seconds, **options)
 
 
 def describe_failure(error: Exception, seconds: float) -> str:
-    """The operating system's message for an error, without asyncio's addition; errors of name
-    lookups have other numbers."""
+    """Return the operating system's message for an error, without asyncio's addition; errors of
+    name lookups have other numbers."""
     if isinstance(error, TimeoutError):
         return f"no answer within {seconds:g} s"
     if not isinstance(error, OSError):
@@ -80,20 +80,19 @@ def describe_failure(error: Exception, seconds: float) -> str:
     return error.strerror or "connection failed"
 
 
-class DatabaseDamaged(Problem):
-    """The database's files are damaged ({reason}): restore a backup into an empty folder or
-    database (`rookery db restore`)."""
-
-
-class DatabaseDiskFull(Problem):
-    """No space is left on the disk of the database ({reason}): free some and start again."""
-
-
 def explain_storage(error: Exception) -> Problem | None:
-    """What is to be done about an error that comes from the database's disk; None for others."""
+    """Return what is to be done about an error that comes from the database's disk; None for
+    others."""
     reason = str(error).partition("\n")[0]
     if isinstance(error, asyncpg.DataCorruptedError | asyncpg.IndexCorruptedError):
-        return DatabaseDamaged(reason=reason)
+        return Problem(
+            "The database's files are damaged ({reason}): restore a backup into an empty "
+            "folder or database (`rookery db restore`).",
+            reason=reason,
+        )
     if isinstance(error, asyncpg.DiskFullError):
-        return DatabaseDiskFull(reason=reason)
+        return Problem(
+            "No space is left on the disk of the database ({reason}): free some and start again.",
+            reason=reason,
+        )
     return None

@@ -54,7 +54,8 @@ class Fence:
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[Connection]:
-        """A write transaction: committed if the block ends without an error, else rolled back."""
+        """Yield a write transaction: committed if the block ends without an error, else rolled
+        back."""
         if self.epoch is None:
             self.pool.check()
         async with _borrow(self.pool) as connection:
@@ -81,8 +82,8 @@ class Fence:
 
 @asynccontextmanager
 async def _borrow(pool: Pool) -> AsyncIterator[Connection]:
-    """A connection of the pool. An error while it is returned is ignored, because the commit has
-    succeeded by then and the pool drops the connection."""
+    """Yield a connection of the pool. An error while it is returned is ignored, because the commit
+    has succeeded by then and the pool drops the connection."""
     connection = await pool.acquire()
     try:
         yield connection
@@ -97,7 +98,7 @@ async def _give_back(pool: Pool, connection: Connection) -> None:
 
 @contextlib.contextmanager
 def _cut_on_error(connection: Connection) -> Iterator[None]:
-    """Cuts a connection whose transaction could not be begun or ended, be it that the caller was
+    """Cut a connection whose transaction could not be begun or ended, be it that the caller was
     cancelled: the pool must not get it back in the middle of a transaction."""
     try:
         yield
@@ -110,7 +111,7 @@ def _cut_on_error(connection: Connection) -> Iterator[None]:
 async def _roll_back(
     connection: Connection, transaction: "asyncpg.transaction.Transaction"
 ) -> None:
-    """Rolls back; on a broken connection the server has already done so."""
+    """Roll back; on a broken connection the server has already done so."""
     with contextlib.suppress(*BROKEN, asyncpg.PostgresError), _cut_on_error(connection):
         await transaction.rollback()
 
@@ -143,8 +144,8 @@ class FencedStatements:
         self._prepared: dict[str, PreparedStatement[asyncpg.Record]] = {}
 
     async def write(self, sql: str, *values: object) -> None:
-        """Runs a statement, whose first parameter is the epoch, and commits it. Raises
-        OutcomeUnknown if the connection breaks before the answer."""
+        """Run a statement, whose first parameter is the epoch, and commit it. Raise OutcomeUnknown
+        if the connection breaks before the answer."""
         connection = await self._connected()
         prepared = self._prepared.get(sql) or await self._prepare(connection, sql)
         pass_test_point("write_before_commit")
@@ -158,14 +159,15 @@ class FencedStatements:
             raise FencedOff(epoch=self._fence.epoch)
 
     async def close(self) -> None:
-        """Gives the connection back to the pool."""
+        """Give the connection back to the pool."""
         connection, self._connection = self._connection, None
         self._prepared.clear()
         if connection is not None:
             await _give_back(self._fence.pool, connection)
 
     async def _connected(self) -> Connection:
-        """The kept connection; another one if it ended while nothing was written, or may have."""
+        """Return the kept connection; another one if it ended while nothing was written, or may
+        have."""
         kept = self._connection
         if kept is None or not self._is_alive(kept):
             await self.close()

@@ -45,10 +45,6 @@ class LeaseHeld(Problem):
         self.holder, self.address, self.seconds = holder, address, seconds
 
 
-class TakeoverBlocked(Problem):
-    """The fence could not be taken within {seconds:.0f} s: writes that do not end hold it."""
-
-
 def read_boottime() -> float:
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
@@ -66,7 +62,7 @@ class LeaseRow:
 class Lease:
     """The lease that makes this process primary. Changed only on the event loop."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the last three have usual values
         self,
         pool: Pool,
         queries: Queries,
@@ -96,17 +92,17 @@ class Lease:
         self._lock = asyncio.Lock()
 
     def on_loss(self, report: Callable[[str], object]) -> None:
-        """Registers a callback for the moment when another process has taken over, with the
+        """Register a callback for the moment when another process has taken over, with the
         reason."""
         self._report_loss = report
 
     def on_expiry(self, report: Callable[[str], object]) -> None:
-        """Registers a callback for the moment when the lease has run out because it could not be
+        """Register a callback for the moment when the lease has run out because it could not be
         renewed: another process may be primary from then on."""
         self._report_expiry = report
 
     def note_expiry(self) -> None:
-        """Reports an expired lease, once per expiry; to be called regularly."""
+        """Report an expired lease, once per expiry; to be called regularly."""
         has_expired = self._epoch is not None and not self.is_held()
         if has_expired and not self._expiry_told and self._report_expiry is not None:
             self._report_expiry("The lease has run out and could not be renewed.")
@@ -132,7 +128,7 @@ class Lease:
         return LeaseRow(row["epoch"], row["holder"], row["address"], row["live"])
 
     async def wait_for_next(self, epoch: int) -> LeaseRow:
-        """Waits for the first primary after epoch `epoch`, and returns its row."""
+        """Wait for the first primary after epoch `epoch`, and return its row."""
         while True:
             row = await self.read()
             if row.live and row.epoch > epoch:
@@ -140,7 +136,7 @@ class Lease:
             await asyncio.sleep(NEXT_SECONDS)
 
     async def take(self, *, force: bool = False, seconds: float = TAKEOVER_SECONDS) -> Fence:
-        """Becomes primary. Raises LeaseHeld while another process is, unless `force` says that it
+        """Become primary. Raise LeaseHeld while another process is, unless `force` says that it
         cannot be alive.
 
         `force` is right for an embedded database, whose folder is locked by this process.
@@ -155,10 +151,13 @@ class Lease:
                     return await self._attempt(force=force, insist=attempt > 0)
             except asyncpg.LockNotAvailableError:
                 attempt += 1
-        raise TakeoverBlocked(seconds=seconds)
+        raise Problem(
+            "The fence could not be taken within {seconds:.0f} s: writes that do not end hold it.",
+            seconds=seconds,
+        )
 
     async def _check_free(self) -> None:
-        """Raises LeaseHeld while another process is primary. It takes no lock, since standbys call
+        """Raise LeaseHeld while another process is primary. It takes no lock, since standbys call
         it again and again."""
         row = await self._pool.fetchrow(self._queries["lease_glance"])
         assert row is not None
@@ -180,7 +179,7 @@ class Lease:
         return Fence(self._pool, self._queries, epoch)
 
     async def _end_sessions(self, connection: Connection, *, force: bool, insist: bool) -> None:
-        """Ends the sessions of the previous primary, and with `insist` those that blocked the last
+        """End the sessions of the previous primary, and with `insist` those that blocked the last
         attempt."""
         row = await connection.fetchrow(self._queries["lease_look"])
         assert row is not None
@@ -193,7 +192,7 @@ class Lease:
             await connection.execute(self._queries["fence_end_stragglers"])
 
     async def renew(self) -> None:
-        """Renews the lease once; raises FencedOff if another process has become primary."""
+        """Renew the lease once; raise FencedOff if another process has become primary."""
         async with self._lock:
             await self._renew()
 
@@ -213,7 +212,7 @@ class Lease:
         self._valid_until = asked + self._seconds
 
     async def keep(self, *, log: EventLog = quiet) -> None:
-        """Renews the lease until another process has taken over; keeps trying while the database is
+        """Renew the lease until another process has taken over; keep trying while the database is
         unavailable."""
         pause = self._seconds / RENEWALS_PER_LEASE
         while True:
@@ -228,7 +227,7 @@ class Lease:
                 pause /= RENEWALS_PER_LEASE
 
     async def release(self) -> None:
-        """Gives the lease back, so that another process can take over at once; this process stops
+        """Give the lease back, so that another process can take over at once; this process stops
         answering as primary."""
         epoch, self._epoch = self._epoch, None
         if epoch is not None:
@@ -244,8 +243,8 @@ PATIENCE_SECONDS = SHARED_LEASE_SECONDS + 2
 
 @asynccontextmanager
 async def hold_primacy(lease: Lease, *, force: bool, log: EventLog = quiet) -> AsyncIterator[Lease]:
-    """Holds the lease for the length of the block. Raises LeaseHeld if another process stays
-    primary; `force` takes over at once."""
+    """Hold the lease for the length of the block. Raise LeaseHeld if another process stays primary;
+    `force` takes over at once."""
     await _take(lease, force=force, log=log)
     async with keep_renewed(lease, log=log):
         yield lease
@@ -253,7 +252,7 @@ async def hold_primacy(lease: Lease, *, force: bool, log: EventLog = quiet) -> A
 
 @asynccontextmanager
 async def keep_renewed(lease: Lease, *, log: EventLog = quiet) -> AsyncIterator[Lease]:
-    """Renews the lease during the block whenever it is held, and gives it back at the end."""
+    """Renew the lease during the block whenever it is held, and give it back at the end."""
     tasks = (
         asyncio.create_task(_beat(lease, log), name="lease heartbeat"),
         asyncio.create_task(_watch_expiry(lease), name="lease expiry"),
@@ -291,7 +290,7 @@ async def _beat(lease: Lease, log: EventLog) -> None:
 
 
 async def _watch_expiry(lease: Lease) -> None:
-    """Reports expiry from a separate task, since the heartbeat may be waiting for a database that
+    """Report expiry from a separate task, since the heartbeat may be waiting for a database that
     does not answer."""
     while True:
         await asyncio.sleep(EXPIRY_SECONDS)
@@ -299,7 +298,7 @@ async def _watch_expiry(lease: Lease) -> None:
 
 
 async def _release(lease: Lease, log: EventLog) -> None:
-    """Releases the lease; one that can't be released expires by itself."""
+    """Release the lease; one that can't be released expires by itself."""
     try:
         await lease.release()
     except FAILED as error:

@@ -56,7 +56,7 @@ class ChangeNotices:
         self._listeners: list[_Listener] = []
 
     def subscribe(self, channel: Channel, told: OnChange, missed: OnMissed) -> None:
-        """Registers callbacks for a channel."""
+        """Register callbacks for a channel."""
         self._listeners.append(_Listener(channel, told, missed))
 
     def publish(self, channel: Channel, text: str) -> None:
@@ -65,7 +65,7 @@ class ChangeNotices:
                 listener.told(text)
 
     def notify_missed(self) -> None:
-        """Tells all subscribers that changes may have been missed."""
+        """Tell all subscribers that changes may have been missed."""
         for listener in self._listeners:
             listener.missed()
 
@@ -91,7 +91,7 @@ class Listening:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator["Listening"]:
-        """Listens for the length of the block, and reconnects after each failure."""
+        """Listen for the length of the block, and reconnects after each failure."""
         task = asyncio.create_task(self._keep_listening(), name="listening")
         try:
             yield self
@@ -132,7 +132,7 @@ class Listening:
                 await connection.close(timeout=1)
 
     async def _wait_until_closed(self, connection: OwnConnection) -> None:
-        """Waits until the connection has ended; a test query finds one that broke silently."""
+        """Wait until the connection has ended; a test query finds one that broke silently."""
         gone = asyncio.Event()
         connection.add_termination_listener(lambda _connection: gone.set())
         while not connection.is_closed():

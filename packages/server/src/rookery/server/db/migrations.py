@@ -63,39 +63,7 @@ ATTEMPTS = 60
 HELD_UP = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError, TimeoutError)
 
 
-class SchemaNewer(Problem):
-    """The database has migration {found}, which this Rookery is too old for (it knows them up to
-    {known}): use the version that made it, or a newer one."""
-
-
-class OlderServersLive(Problem):
-    """Migration {number} ({name}) was put off, because it takes away what these servers still use:
-    {servers}. Stop them and migrate again."""
-
-
-class SchemaOlder(Problem):
-    """The database is of an older version and lacks migration {missing}. `rookery db migrate`
-    applies it, as does the start of a server (make a backup first: `rookery db backup`)."""
-
-
-class SchemaEmpty(Problem):
-    """The database has no tables yet: `rookery db migrate` makes them, as does the start of a
-    server."""
-
-
-class UnreleasedSchema(Problem):
-    """The database was made by a development state of Rookery from before 0.1, which this version
-    cannot read: go on with the version that made it, or start in an empty folder (--data) or with
-    an empty database (--database-url)."""
-
-
-class MigrationChanged(Problem):
-    """Migration {number} ({name}) is not the one that this database has seen: its text was changed
-    after it was applied."""
-
-
-class MigrationFailed(Problem):
-    """Migration {number} ({name}) failed and was undone: {reason}."""
+MIGRATION_FAILED = "Migration {number} ({name}) failed and was undone: {reason}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +111,7 @@ class Applied:
 
 
 def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
-    """Reads the files; it blocks, so call it before the loop runs or in a thread."""
+    """Read the files; it blocks, so call it before the loop runs or in a thread."""
     return tuple(
         Migration(int(path.stem[:4]), path.stem[5:], path.read_text(encoding="utf-8"))
         for path in sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.sql"))
@@ -151,22 +119,36 @@ def load_migrations(folder: Path = FOLDER) -> tuple[Migration, ...]:
 
 
 def read_sql() -> tuple[Queries, tuple[Migration, ...]]:
-    """Reads all queries and migrations; it blocks, too."""
+    """Read all queries and migrations; it blocks, too."""
     return Queries.load(), load_migrations()
 
 
 def find_missing(known: Sequence[Migration], applied: Sequence[Applied]) -> tuple[Migration, ...]:
-    """The migrations that are missing; both arguments are ordered by number. Raises
-    UnreleasedSchema, SchemaNewer or MigrationChanged for a database that must not be changed."""
+    """Return the migrations that are missing; both arguments are ordered by number. Raise a Problem
+    for a database that must not be changed."""
     if applied and applied[0].checksum != known[0].checksum:
-        raise UnreleasedSchema
+        raise Problem(
+            "The database was made by a development state of Rookery from before 0.1, which "
+            "this version cannot read: go on with the version that made it, or start in an "
+            "empty folder (--data) or with an empty database (--database-url)."
+        )
     by_number, newest = {migration.number: migration for migration in known}, known[-1].number
     for one in applied:
         if one.number > newest:
             if one.needs > newest:
-                raise SchemaNewer(found=one.number, known=newest)
+                raise Problem(
+                    "The database has migration {found}, which this Rookery is too old for (it"
+                    " knows them up to {known}): use the version that made it, or a newer one.",
+                    found=one.number,
+                    known=newest,
+                )
         elif one.number not in by_number or by_number[one.number].checksum != one.checksum:
-            raise MigrationChanged(number=one.number, name=one.name)
+            raise Problem(
+                "Migration {number} ({name}) is not the one that this database has seen: its "
+                "text was changed after it was applied.",
+                number=one.number,
+                name=one.name,
+            )
     seen = {one.number for one in applied}
     return tuple(migration for migration in known if migration.number not in seen)
 
@@ -179,10 +161,10 @@ async def migrate(
     log: EventLog = quiet,
     must_finish: bool = False,
 ) -> tuple[Migration, ...]:
-    """Applies the missing migrations, one process at a time, and returns those that it applied.
+    """Apply the missing migrations, one process at a time, and return those that it applied.
     Contracting ones are postponed while older servers are live; with `must_finish` that finally
-    raises OlderServersLive."""
-    done, put_off = list[Migration](), list[OlderServersLive]()
+    raises a Problem that names them."""
+    done, put_off = list[Migration](), list[Problem]()
     async with _session(target, queries, log) as connection:
         applied = await _load_applied(connection, queries)
         missing = find_missing(known, applied)
@@ -206,9 +188,9 @@ async def migrate(
 
 @asynccontextmanager
 async def _session(target: Target, queries: Queries, log: EventLog) -> AsyncIterator[OwnConnection]:
-    """A separate connection without the pool's time limits, because building an index may take
-    long. If the process is suspended in the middle of a transaction, PostgreSQL ends the session,
-    which releases the lock of all migrations."""
+    """Yield a separate connection without the pool's time limits, because building an index may
+    take long. If the process is suspended in the middle of a transaction, PostgreSQL ends the
+    session, which releases the lock of all migrations."""
     settings = {
         "application_name": "rookery-migrations",
         "idle_in_transaction_session_timeout": "5000",
@@ -226,7 +208,7 @@ async def _session(target: Target, queries: Queries, log: EventLog) -> AsyncIter
 async def list_missing(
     connection: OwnConnection, queries: Queries, known: Sequence[Migration]
 ) -> tuple[Migration, ...]:
-    """The migrations that a database needs; all of them if it is new."""
+    """Return the migrations that a database needs; all of them if it is new."""
     missing = find_missing(known, await _load_applied(connection, queries))
     return tuple(each for each in missing if not each.extension)
 
@@ -234,14 +216,17 @@ async def list_missing(
 async def check_schema(
     target: Target, queries: Queries, known: Sequence[Migration], *, create: bool
 ) -> None:
-    """Raises SchemaOlder for a database that this version would have to migrate first. A database
-    without tables gets them with `create`, else this raises SchemaEmpty."""
+    """Raise a Problem for a database that this version would have to migrate first. A database
+    without tables gets them with `create`, else it is a Problem too."""
     async with _session(target, queries, quiet) as connection:
         applied = await _load_applied(connection, queries)
     if not applied and create:
         await migrate(target, queries, known)
     elif not applied:
-        raise SchemaEmpty
+        raise Problem(
+            "The database has no tables yet: `rookery db migrate` makes them, as does the "
+            "start of a server."
+        )
     else:
         _refuse_older(find_missing(known, applied))
 
@@ -250,7 +235,12 @@ def _refuse_older(missing: Sequence[Migration]) -> None:
     """Code works without what it has not removed yet, and without what an extension brings."""
     needed = [each for each in missing if not each.needs and not each.extension]
     if needed:
-        raise SchemaOlder(missing=", ".join(f"{each.number:04} ({each.name})" for each in needed))
+        raise Problem(
+            "The database is of an older version and lacks migration {missing}. `rookery db "
+            "migrate` applies it, as does the start of a server (make a backup first: `rookery"
+            " db backup`).",
+            missing=", ".join(f"{each.number:04} ({each.name})" for each in needed),
+        )
 
 
 async def _load_applied(connection: OwnConnection, queries: Queries) -> list[Applied]:
@@ -261,20 +251,25 @@ async def _load_applied(connection: OwnConnection, queries: Queries) -> list[App
 
 async def _find_older_servers(
     connection: OwnConnection, queries: Queries, migration: Migration
-) -> OlderServersLive | None:
-    """The reason to postpone a contracting migration; None if there is none."""
+) -> Problem | None:
+    """Return the reason to postpone a contracting migration; None if there is none."""
     if not migration.needs:
         return None
     rows = await connection.fetch(queries["migrations_older_servers"], migration.needs)
     servers = ", ".join(row["name"] for row in rows)
     if not servers:
         return None
-    return OlderServersLive(number=migration.number, name=migration.name, servers=servers)
+    return Problem(
+        "Migration {number} ({name}) was put off, because it takes away what these servers "
+        "still use: {servers}. Stop them and migrate again.",
+        number=migration.number,
+        name=migration.name,
+        servers=servers,
+    )
 
 
 async def _add_extension(connection: OwnConnection, migration: Migration) -> str:
-    """Adds the extension that a migration needs. Returns why that is impossible, or an empty
-    text."""
+    """Add the extension that a migration needs. Return why that is impossible, or an empty text."""
     name = migration.extension
     if not name:
         return ""
@@ -290,7 +285,7 @@ async def _add_extension(connection: OwnConnection, migration: Migration) -> str
 async def _apply(
     connection: OwnConnection, queries: Queries, migration: Migration, log: EventLog
 ) -> None:
-    """Applies a migration; tries again while other sessions are in the way."""
+    """Apply a migration; try again while other sessions are in the way."""
     apply_once = _build_indexes if migration.is_concurrent else _apply_whole
     for attempt in range(1, ATTEMPTS + 1):
         pass_test_point("migration_begins")
@@ -299,12 +294,12 @@ async def _apply(
         except HELD_UP as error:
             log("migration_held_up", number=migration.number, attempt=attempt, reason=repr(error))
         except asyncpg.PostgresError as error:
-            raise MigrationFailed(
-                number=migration.number, name=migration.name, reason=error
+            raise Problem(
+                MIGRATION_FAILED, number=migration.number, name=migration.name, reason=error
             ) from error
         await asyncio.sleep(PAUSE_SECONDS)
     reason = f"the servers would have to wait for it longer than {HOLD_SECONDS:g} s: stop them"
-    raise MigrationFailed(number=migration.number, name=migration.name, reason=reason)
+    raise Problem(MIGRATION_FAILED, number=migration.number, name=migration.name, reason=reason)
 
 
 async def _apply_whole(connection: OwnConnection, queries: Queries, migration: Migration) -> None:
@@ -320,7 +315,7 @@ async def _apply_whole(connection: OwnConnection, queries: Queries, migration: M
 
 
 async def _build_indexes(connection: OwnConnection, queries: Queries, migration: Migration) -> None:
-    """Builds a migration's indexes, after removing incomplete ones of an interrupted attempt."""
+    """Build a migration's indexes, after removing incomplete ones of an interrupted attempt."""
     for row in await connection.fetch(queries["migrations_broken_indexes"]):
         if re.search(rf"\b{re.escape(row['name'])}\b", migration.sql):
             await connection.execute(f"DROP INDEX CONCURRENTLY {row['quoted']}")

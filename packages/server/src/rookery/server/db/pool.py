@@ -42,11 +42,11 @@ class EventLog(Protocol):
 
 
 def quiet(_event: str, /, **_fields: object) -> None:
-    """An EventLog that discards everything."""
+    """Discard everything: an EventLog."""
 
 
 def make_event_log(log: logs.Log) -> EventLog:
-    """Writes events to a log of levels: those in WARNINGS as warnings, the rest as information."""
+    """Write events to a log of levels: those in WARNINGS as warnings, the rest as information."""
 
     def write(event: str, /, **fields: object) -> object:
         return log.warning(event, **fields) if event in WARNINGS else log.info(event, **fields)
@@ -61,8 +61,7 @@ FOLDER = Path(__file__).parents[1]
 HEADER = re.compile(r"^-- name: (?P<name>[a-z0-9_]+)\n-- (?P<purpose>\S.*)\n", re.MULTILINE)
 
 
-class BadQueryFile(Problem):
-    """The query file {path} is malformed: {reason}."""
+BAD_QUERY_FILE = "The query file {path} is malformed: {reason}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +85,18 @@ class Queries:
 
     @classmethod
     def load(cls, folder: Path = FOLDER) -> "Queries":
-        """Reads the files; it blocks, so call it before the loop runs or in a thread."""
+        """Read the files; it blocks, so call it before the loop runs or in a thread."""
         found: dict[str, Query] = {}
         for path in sorted(folder.glob("*.sql") if folder != FOLDER else list_query_files()):
             for query in parse_queries(path.read_text(encoding="utf-8"), path):
                 if query.name in found:
-                    raise BadQueryFile(path=path, reason=f"{query.name} exists twice")
+                    raise Problem(BAD_QUERY_FILE, path=path, reason=f"{query.name} exists twice")
                 found[query.name] = query
         return cls(found.values())
 
 
 def list_query_files() -> Iterator[Path]:
-    """The files with queries: all SQL but what makes or restores the schema."""
+    """Return the files with queries: all SQL but what makes or restores the schema."""
     return (
         path for path in FOLDER.rglob("*.sql") if "sql" not in path.relative_to(FOLDER).parts[:-1]
     )
@@ -106,7 +105,9 @@ def list_query_files() -> Iterator[Path]:
 def parse_queries(text: str, path: Path) -> list[Query]:
     heads = list(HEADER.finditer(text))
     if text.count("-- name:") != len(heads):
-        raise BadQueryFile(path=path, reason="each name needs a line of purpose after it")
+        raise Problem(
+            BAD_QUERY_FILE, path=path, reason="each name needs a line of purpose after it"
+        )
     ends = [head.start() for head in heads[1:]] + [len(text)]
     return [
         Query(head["name"], head["purpose"], text[head.end() : end].strip())
@@ -146,7 +147,7 @@ class NoConnection(Problem):
 
 
 def application_name(instance: str) -> str:
-    """The name of a process's sessions; a takeover finds and ends them by it."""
+    """Return the name of a process's sessions; a takeover finds and ends them by it."""
     return f"rookery {instance}"
 
 
@@ -160,8 +161,7 @@ async def open_pool(
     close_seconds: float = CLOSE_SECONDS,
     log: EventLog = quiet,
 ) -> AsyncIterator[Pool]:
-    """Opens a pool on this event loop. Closing it waits for connections in use, but not for
-    long."""
+    """Open a pool on this event loop. Closing it waits for connections in use, but not for long."""
     connector: Any = Connector(target)  # asyncpg's types want all its arguments spelled out
     driver_pool = asyncpg.create_pool(
         connect=connector,
@@ -182,7 +182,7 @@ async def open_pool(
 
 
 async def _leave_read_only(connection: "asyncpg.Connection[Any]") -> None:
-    """Replaces the reset that asyncpg runs when a connection is released: our code changes no
+    """Replace the reset that asyncpg runs when a connection is released: our code changes no
     session beyond a transaction, and a reset would cost as much as a query.
 
     A server that has become read-only says so in its settings; its connections are dropped, so that
@@ -205,14 +205,14 @@ async def _wait_for_server(pool: Pool, seconds: float) -> None:
 
 
 async def read_own_address(pool: Pool, queries: Queries) -> str | None:
-    """This machine's address as the database sees it; None if they are connected by a local
+    """Return this machine's address as the database sees it; None if they are connected by a local
     socket."""
     found: str | None = await pool.fetchval(queries["pool_own_address"])
     return found
 
 
 async def answers(pool: Pool, queries: Queries) -> None:
-    """Returns when the database has answered a trivial query."""
+    """Return when the database has answered a trivial query."""
     await pool.fetchval(queries["alive"])
 
 
@@ -237,12 +237,12 @@ async def _close(pool: Pool, seconds: float, log: EventLog) -> None:
 
 
 def escape_pattern(text: str) -> str:
-    """Escapes a text so that LIKE matches it literally."""
+    """Escape a text so that LIKE matches it literally."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def clean(text: str) -> str:
-    """Replaces characters that a text column can't store: NUL and lone surrogates."""
+    """Replace characters that a text column can't store: NUL and lone surrogates."""
     if text.isascii() and "\0" not in text:
         return text
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode("utf-8", "replace").decode()

@@ -24,7 +24,7 @@ class Transaction:
     _queries: Queries
 
     async def __call__(self, query: str, *values: object) -> Any:
-        """Runs a query; returns the first column of the first row, or None without a row."""
+        """Run a query; return the first column of the first row, or None without a row."""
         return await self._connection.fetchval(self._queries[query], *values)
 
     async def one(self, kind: Callable[..., T], query: str, *values: object) -> T | None:
@@ -32,11 +32,11 @@ class Transaction:
         return None if row is None else kind(**row)
 
     async def column(self, query: str, *values: object) -> list[Any]:
-        """Gives the first column of every row."""
+        """Give the first column of every row."""
         return [row[0] for row in await self._connection.fetch(self._queries[query], *values)]
 
     async def each(self, query: str, rows: Sequence[Sequence[object]]) -> None:
-        """Runs the query for each of these rows of parameters."""
+        """Run the query for each of these rows of parameters."""
         await self._connection.executemany(self._queries[query], rows)
 
 
@@ -59,27 +59,28 @@ class Table:
         return tuple(kind(**row) for row in await self._pool.fetch(self._queries[query], *values))
 
     async def _value(self, query: str, *values: object) -> Any:
-        """Runs a query; returns the first column of the first row, or None without a row."""
+        """Run a query; return the first column of the first row, or None without a row."""
         return await self._pool.fetchval(self._queries[query], *values)
 
     async def _column(self, query: str, *values: object) -> list[Any]:
-        """Gives the first column of every row."""
+        """Give the first column of every row."""
         return [row[0] for row in await self._pool.fetch(self._queries[query], *values)]
 
     async def _write(self, query: str, *values: object) -> Any:
-        """Runs one query in a separate write transaction; returns what `Transaction` does."""
+        """Run one query in a separate write transaction; return what `Transaction` does."""
         async with self._writing() as write:
             return await write(query, *values)
 
     @asynccontextmanager
     async def _writing(self) -> AsyncIterator[Transaction]:
-        """A write transaction for several queries, committed if the block ends without an error."""
+        """Yield a write transaction for several queries, committed if the block ends without an
+        error."""
         async with self._fence.write() as connection:
             yield Transaction(connection, self._queries)
 
 
 def columns(value: "DataclassInstance | msgspec.Struct") -> tuple[Any, ...]:
-    """The fields of a value in order, as a query's parameters."""
+    """Return the fields of a value in order, as a query's parameters."""
     if isinstance(value, msgspec.Struct):
         return msgspec.structs.astuple(value)
     return tuple(getattr(value, field.name) for field in fields(value))

@@ -39,7 +39,7 @@ class Target:
 
 
 def socket_target(folder: str, port: int, user: str, database: str) -> Target:
-    """The target of a server on this machine whose socket needs no password."""
+    """Return the target of a server on this machine whose socket needs no password."""
     query = urlencode({"host": folder, "port": port}, quote_via=quote)
     arguments = {
         "host": folder,
@@ -53,15 +53,15 @@ def socket_target(folder: str, port: int, user: str, database: str) -> Target:
 
 
 def other_database(target: Target, database: str) -> Target:
-    """The target of another database on the same server (for our own servers, where we choose the
-    name)."""
+    """Return the target of another database on the same server (for our own servers, where we
+    choose the name)."""
     head, _, tail = target.dsn.partition("@/")
     dsn = f"{head}@/{quote(database)}?{tail.partition('?')[2]}"
     return replace(target, dsn=dsn, connect_args={**target.connect_args, "database": database})
 
 
 def sync(path: Path) -> None:
-    """Syncs a file's bytes or a folder's entries to disk. A new file's name is safe only after its
+    """Sync a file's bytes or a folder's entries to disk. A new file's name is safe only after its
     folder is synced, too."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -79,7 +79,7 @@ _hooks: list[Callable[[str], None]] = []
 
 
 def pass_test_point(moment: str) -> None:
-    """Calls the hook of a fault test, if one is set, with the name of this point in the code."""
+    """Call the hook of a fault test, if one is set, with the name of this point in the code."""
     for hook in _hooks:
         hook(moment)
 

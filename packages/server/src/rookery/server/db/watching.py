@@ -67,7 +67,7 @@ class SilenceWatch:
 
     @asynccontextmanager
     async def reading(self) -> AsyncIterator[_Read]:
-        """Watches a read for the length of the block; raises DatabaseSilent."""
+        """Watch a read for the length of the block; raise DatabaseSilent."""
         if self.is_silent:
             raise DatabaseSilent
         if self._watching is None or self._watching.done():
@@ -145,36 +145,36 @@ class WatchedPool:
     async def fetch(
         self, query: str, *values: Any, timeout: float | None = None
     ) -> list[asyncpg.Record]:
-        """Runs a query; returns its rows. Raises DatabaseSilent."""
+        """Run a query; return its rows. Raise DatabaseSilent."""
         async with self._reading() as connection:
             return await connection.fetch(query, *values, timeout=timeout)
 
     async def fetchrow(
         self, query: str, *values: Any, timeout: float | None = None
     ) -> asyncpg.Record | None:
-        """Runs a query; returns its first row. Raises DatabaseSilent."""
+        """Run a query; return its first row. Raise DatabaseSilent."""
         async with self._reading() as connection:
             return await connection.fetchrow(query, *values, timeout=timeout)
 
     async def fetchval(self, query: str, *values: Any, timeout: float | None = None) -> Any:
-        """Runs a query; returns the first column of its first row. Raises DatabaseSilent."""
+        """Run a query; return the first column of its first row. Raise DatabaseSilent."""
         async with self._reading() as connection:
             return await connection.fetchval(query, *values, timeout=timeout)
 
     async def execute(self, query: str, *values: Any) -> str:
-        """Runs a statement that may be cut off, such as a notice. Raises DatabaseSilent."""
+        """Run a statement that may be cut off, such as a notice. Raise DatabaseSilent."""
         async with self._reading() as connection:
             return await connection.execute(query, *values)
 
     def acquire(self) -> "asyncpg.pool.PoolAcquireContext[asyncpg.Record]":
-        """A connection for a transaction, which is not watched."""
+        """Return a connection for a transaction, which is not watched."""
         return self._pool.acquire()
 
     async def release(self, connection: Connection) -> None:
         await self._pool.release(connection)
 
     def check(self) -> None:
-        """Raises DatabaseSilent if the database is known not to answer."""
+        """Raise DatabaseSilent if the database is known not to answer."""
         if self._watch.is_silent:
             raise DatabaseSilent
 
@@ -188,7 +188,7 @@ class WatchedPool:
         return self._pool.get_max_size()
 
     async def close(self) -> None:
-        """Closes all connections, after waiting for those in use."""
+        """Close all connections, after waiting for those in use."""
         await self._watch.close()
         await self._pool.close()
 

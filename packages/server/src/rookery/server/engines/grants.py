@@ -13,7 +13,7 @@ from rookery.core.errors import NotThere
 from rookery.core.model.actor import Actor
 from rookery.core.model.engine import STOCKFISH, source_address
 from rookery.core.model.events import Action, about_team
-from rookery.core.model.run import NotApprover, RunFault
+from rookery.core.model.run import NOT_APPROVER, NotYours, RunFault
 from rookery.core.protocol.codec import BadField
 from rookery.core.protocol.people import GrantedRepository
 from rookery.server.db.table import Table, columns
@@ -93,7 +93,7 @@ class GrantedRepositories:
         return tuple(each for each in self._granted if actor.approver or each.team in own)
 
     async def grant(self, repository: str, team: str, actor: Actor) -> GrantedRepository:
-        """Grants a repository to a team; raises NotApprover, UnknownTeam or BadField."""
+        """Grants a repository to a team; raises NotYours, UnknownTeam or BadField."""
         _check_approver(actor)
         if team and not self._teams.exists(team):
             raise UnknownTeam(name=team)
@@ -105,7 +105,7 @@ class GrantedRepositories:
         return granted
 
     async def revoke(self, repository: str, team: str, actor: Actor) -> None:
-        """Revokes a grant; raises NotApprover or NotGranted. Archives of earlier runs stay."""
+        """Revokes a grant; raises NotYours or NotGranted. Archives of earlier runs stay."""
         _check_approver(actor)
         granted = self._make_grant(repository, team, actor)
         async with self._one_at_a_time:
@@ -132,7 +132,7 @@ class GrantedRepositories:
 
 def _check_approver(actor: Actor) -> None:
     if not actor.approver:
-        raise NotApprover
+        raise NotYours(NOT_APPROVER)
 
 
 def _parse_address(text: str) -> str:

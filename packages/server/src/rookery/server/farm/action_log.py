@@ -29,14 +29,15 @@ from rookery.server.farm.run_filters import Parameters, Selection
 
 
 def actions(query: str, wanted: Expression, limit: int, sight: LogVisibility) -> Selection:
-    """The query for the log lines that a filter asks for and the reader may see."""
+    """Return the query for the log lines that a filter asks for and the reader may see."""
     given = Parameters(limit)
     conditions = [_condition(wanted, given), *_in_sight(sight, given)]
     return given.into(query, " AND ".join(conditions))
 
 
 def failures(query: str, wanted: FailureQuery) -> Selection:
-    """The query for failures since a given time, with equal failures grouped into one row."""
+    """Return the query for failures since a given time, with equal failures grouped into one
+    row."""
     given = Parameters(wanted.since, list(wanted.kinds), wanted.limit, wanted.first)
     conditions = ["true", *_in_sight(wanted.sight, given)]
     if wanted.run:
@@ -88,7 +89,7 @@ def _text(value: str | float) -> str:
 
 
 def _moment(seconds: str | float) -> datetime:
-    """The moment of a UNIX time; times beyond the calendar's range are moved to its ends."""
+    """Return the moment of a UNIX time; times beyond the calendar's range are moved to its ends."""
     first, last = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
     if float(seconds) <= first.timestamp():
         return first
@@ -161,7 +162,7 @@ def _condition(wanted: Expression, given: Parameters) -> str:
 
 
 def _like(pieces: Pieces) -> str:
-    """A pattern for LIKE."""
+    """Return a pattern for LIKE."""
     return "".join(
         each.value if isinstance(each, Wild) else escape_pattern(clean(each)) for each in pieces
     )
@@ -176,7 +177,7 @@ def _joined(word: str, alone: str, parts: tuple[Expression, ...], given: Paramet
 
 
 def action_columns(event: Event) -> tuple[object, ...]:
-    """An event as a row; absent values are null."""
+    """Return an event as a row; absent values are null."""
     return (
         event.at,
         str(event.action),

@@ -66,12 +66,12 @@ class ActivityKeeping:
         return (self._primary.clock.now() - since).total_seconds() if since else 0.0
 
     def describe_moment(self) -> str:
-        """The age of what pages show about machines, in words; empty in the primary, which always
-        has current data."""
+        """Return the age of what pages show about machines, in words; empty in the primary, which
+        always has current data."""
         return f"as of {self.age_seconds:.0f} s ago" if self._fleet.activity.since else ""
 
     def describe_age(self) -> str:
-        """The notice that every page shows while figures are too old; otherwise empty."""
+        """Return the notice that every page shows while figures are too old; otherwise empty."""
         age = self.age_seconds
         return f"what machines do is shown as of {age:.0f} s ago" if age > OLD_SECONDS else ""
 

@@ -29,7 +29,7 @@ class Json(Generic[T]):
         self._decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(kind)
 
     def text(self, value: T) -> str:
-        """The value as text that PostgreSQL takes."""
+        """Return the value as text that PostgreSQL takes."""
         try:
             text = _encode(value).decode()
         except UnicodeEncodeError:
@@ -56,10 +56,6 @@ def _cleaned(value: object) -> object:
 # result, and its history (the trail) is only added to. The kinds say which types these have.
 
 
-class UnknownKind(Problem):
-    """A run is of the kind {kind}, which this version of Rookery does not know."""
-
-
 class PartColumns(NamedTuple):
     """The encoders of a kind's columns and of its trail's entries."""
 
@@ -75,7 +71,9 @@ _COLUMNS: Mapping[str, PartColumns] = {
 
 def part_columns(name: str) -> PartColumns:
     if name not in _COLUMNS:
-        raise UnknownKind(kind=name)
+        raise Problem(
+            "A run is of the kind {kind}, which this version of Rookery does not know.", kind=name
+        )
     return _COLUMNS[name]
 
 
@@ -83,7 +81,7 @@ _TICKET: Json[Ticket] = Json(Ticket)
 
 
 def ticket_text(ticket: Ticket | None) -> str | None:
-    """The stored form of the parameter values that a task was given; only tunes give any."""
+    """Return the stored form of the parameter values that a task was given; only tunes give any."""
     return None if ticket is None else _TICKET.text(ticket)
 
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from rookery.core.model.actor import Actor
 from rookery.core.model.events import Action, about_run, about_worker
 from rookery.core.model.plan import Modification
-from rookery.core.model.run import BlockedByApprover, NotApprover, Run, Status
+from rookery.core.model.run import NOT_APPROVER, NotYours, Run, Status
 from rookery.server.farm.primary import KeyedLocks, Primary
 from rookery.server.farm.rules import lifecycle, working_set
 from rookery.server.farm.rules.answers import NO_CHANGES, Changes, Decision, MachineBlock
@@ -34,7 +34,7 @@ class RunCommands:
         self._locks = locks
 
     async def submit(self, run: Run, *, approver: str = "") -> str:
-        """Adds a new run, approved at once if `approver` is given. Returns its id, or the id of the
+        """Add a new run, approved at once if `approver` is given. Return its id, or the id of the
         run that the same command added before."""
 
         def submitted(term: PrimaryTerm, now: datetime) -> Decision[str]:
@@ -50,7 +50,7 @@ class RunCommands:
         return await self._primary.answer(submitted)
 
     async def approve(self, run_id: str, actor: Actor) -> Run:
-        """Approves a run for play; a run that is approved already stays as it is."""
+        """Approve a run for play; a run that is approved already stays as it is."""
 
         def approved(run: Run, now: datetime) -> TransitionResult:
             if run.status.approved and actor.approver and not run.status.finished:
@@ -79,7 +79,7 @@ class RunCommands:
         return await self._carry_out(run_id, lambda run, now: lifecycle.restore(run, actor, now))
 
     async def reopen(self, run_id: str, actor: Actor) -> Run:
-        """Lets a run continue that was stopped by hand or by an error."""
+        """Let a run continue that was stopped by hand or by an error."""
 
         def again(run: Run, now: datetime) -> TransitionResult:
             act = lifecycle.restart if run.status.failed else lifecycle.reopen
@@ -88,7 +88,7 @@ class RunCommands:
         return await self._carry_out(run_id, again)
 
     async def notify_changed(self, run_id: str) -> None:
-        """Notifies subscribers in every process of an unfinished run that something was found out
+        """Notify subscribers in every process of an unfinished run that something was found out
         about it, as if the run had changed."""
 
         def shown(term: PrimaryTerm, _now: datetime) -> Decision[None]:
@@ -98,14 +98,14 @@ class RunCommands:
         await self._primary.answer(shown)
 
     async def block(self, short_name: str, message: str | None, actor: Actor) -> None:
-        """Blocks a machine from getting tasks; a `message` of None lifts the block.
+        """Block a machine from getting tasks; a `message` of None lifts the block.
 
         Owners may only block machines that have been seen here, so that nobody fills the list with
         invented names. Approvers may block any, and only approvers can lift their blocks. A command
         that changes nothing is not logged.
         """
         if not actor.approver and not short_name.startswith(f"{actor.name}-"):
-            raise NotApprover
+            raise NotYours(NOT_APPROVER)
 
         def blocked(term: PrimaryTerm, now: datetime) -> Decision[None]:
             if term.find_done() is not None:
@@ -116,7 +116,9 @@ class RunCommands:
                 raise UnknownMachine(machine=short_name)
             known = blocks.get(short_name)
             if known is not None and known.is_approvers and not actor.approver:
-                raise BlockedByApprover
+                raise NotYours(
+                    "an approver has blocked this machine, and only an approver can unblock it"
+                )
             if _is_as_requested(known, text, actor):
                 return Decision(None)
             block = MachineBlock(short_name, text, now, actor.name)

@@ -61,23 +61,23 @@ class CommitQueue(Protocol):
     committed in that order."""
 
     def check_capacity(self) -> None:
-        """Raises StateLost once a commit has failed, and QueueFull when too many changes wait or
-        the oldest has waited too long. Call this before changing memory, which has no rollback; the
+        """Raise StateLost once a commit has failed, and QueueFull when too many changes wait or the
+        oldest has waited too long. Call this before changing memory, which has no rollback; the
         next put is then accepted, whatever its size."""
         ...
 
     def put(self, changes: Changes) -> int:
-        """Adds changes to the next commit and returns their sequence number; raises StateLost once
-        a commit has failed."""
+        """Add changes to the next commit and return their sequence number; raise StateLost once a
+        commit has failed."""
         ...
 
     def committed(self, sequence: int) -> "Future[bool] | None":
-        """A future that tells whether everything up to `sequence` was committed; None if it already
-        is. Raises StateLost once a commit has failed."""
+        """Return a future that tells whether everything up to `sequence` was committed; None if it
+        already is. Raise StateLost once a commit has failed."""
         ...
 
     async def wait_committed(self, sequence: int) -> None:
-        """Waits until everything up to `sequence` is committed; raises StateLost if it is lost."""
+        """Wait until everything up to `sequence` is committed; raise StateLost if it is lost."""
         ...
 
 
@@ -85,11 +85,11 @@ class CommitListener(Protocol):
     """Receives the runs that each commit changed, e.g. to wake subscribers."""
 
     def begin(self, sequence: int) -> None:
-        """A new term of the primary begins after commit `sequence`."""
+        """Begin a new term of the primary after commit `sequence`."""
         ...
 
     def add(self, sequence: int, runs: Iterable[str]) -> None:
-        """The commit `sequence` changed these runs."""
+        """Note that the commit `sequence` changed these runs."""
         ...
 
 
@@ -123,7 +123,7 @@ class Writes(Protocol):
     async def write(self, gathered: PendingRows, sequence: int) -> None: ...
 
     async def follow(self, following: Slice) -> None:
-        """Writes rows that may be lost if the process crashes."""
+        """Write rows that may be lost if the process crashes."""
         ...
 
 
@@ -234,20 +234,20 @@ class GroupCommit:
         )
 
     async def flush(self, seconds: float) -> None:
-        """Waits until everything that was put is written, at most `seconds`."""
+        """Wait until everything that was put is written, at most `seconds`."""
         try:
             await asyncio.wait_for(self._idle.wait(), seconds)
         except TimeoutError:
             self._log("commits_not_flushed", waiting=self._waiting, backlog=len(self._backlog))
 
     def abandon(self, reason: str) -> None:
-        """Fails all waiters, including those of the round in flight, whose outcome is then
+        """Fail all waiters, including those of the round in flight, whose outcome is then
         unknown."""
         self._lose(reason)
 
     async def end(self, reason: str) -> None:
-        """Accepts no more changes and lets the round in flight finish; everything else that waits
-        is lost."""
+        """Accept no more changes and let the round in flight finish; everything else that waits is
+        lost."""
         self._ending = True
         self._wake.set()
         self._follows.set()
@@ -259,7 +259,7 @@ class GroupCommit:
         self._lose(reason)
 
     def _gathering(self) -> Round:
-        """The round that new changes join: the last one, unless it is in flight or full."""
+        """Return the round that new changes join: the last one, unless it is in flight or full."""
         taken = len(self._rounds) - self._in_flight
         if not taken or self._rounds[-1].gathered.changes >= self._limits.round_changes:
             self._rounds.append(Round(self._loop.time()))

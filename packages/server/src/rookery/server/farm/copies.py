@@ -61,7 +61,7 @@ class UnfinishedRuns:
             self._runs = {key: run.with_share(found_shares[key]) for key, run in self._runs.items()}
 
     def _learn(self, runs: Iterable[Run]) -> None:
-        """Takes over runs that were read, and keeps their former shares, which are not stored but
+        """Take over runs that were read, and keep their former shares, which are not stored but
         computed now and then."""
         for run in runs:
             former = self._runs.get(run.id)
@@ -85,7 +85,7 @@ class FleetCopy:
         """When the primary published the machines' activity that the working set contains."""
 
     async def working(self) -> WorkingSet:
-        """A working set that is a few seconds old and must not be changed."""
+        """Return a working set that is a few seconds old and must not be changed."""
         return self._kept.get("") or await self._work("", self._fill)
 
     async def _fill(self) -> WorkingSet:
@@ -112,7 +112,7 @@ class FleetCopy:
 
 
 async def _learn_published(working: WorkingSet, published: PublishedMachines) -> None:
-    """Adds what the primary published: signs of life since rows were written, and machines that
+    """Add what the primary published: signs of life since rows were written, and machines that
     wait."""
     for number, (key, at) in enumerate(published.seen.items()):
         if not number % TASKS_AT_ONCE:

@@ -55,7 +55,7 @@ class SpacedCalls:
         self.times = 0
 
     def soon(self, runs: Iterable[str]) -> None:
-        """Requests a call for these runs; requests before it are combined."""
+        """Request a call for these runs; requests before it are combined."""
         self._runs.update(runs)
         if self._runs and self._timer is None:
             loop = asyncio.get_running_loop()
@@ -95,7 +95,7 @@ class Readers:
 
     @contextmanager
     def waiting(self, reader: BusReader, run: str) -> Iterator[None]:
-        """Registers a reader for the length of the block, for one run, or for all if `run` is
+        """Register a reader for the length of the block, for one run, or for all if `run` is
         empty."""
         place = self._of_one[run] if run else self._of_all
         place.add(reader)
@@ -122,7 +122,7 @@ class Readers:
         self._wake(iter(tuple(chain.from_iterable(self._of_one[run] for run in watched))))
 
     def _wake(self, readers: Iterator[BusReader]) -> None:
-        """Wakes readers in batches, because a thousand at once would hold the loop for a tenth of a
+        """Wake readers in batches, because a thousand at once would hold the loop for a tenth of a
         second. By the time the second batch wakes, the first has usually had the event encoded for
         all."""
         some = tuple(islice(readers, WOKEN_AT_ONCE))
@@ -182,7 +182,7 @@ class Subscription:
         self._woken.set()
 
     def put_back(self, position: int) -> None:
-        """Goes back to an earlier position, because what was read since could not be used."""
+        """Go back to an earlier position, because what was read since could not be used."""
         self.position = position
         self._woken.set()
 
@@ -228,13 +228,13 @@ class Bus:
         self._gaps = 0
 
     def begin(self, sequence: int) -> None:
-        """A new term starts after commit `sequence`; notices of commits up to it may have been
+        """Start a new term after commit `sequence`; notices of commits up to it may have been
         missed."""
         if sequence > self._seen:
             self.miss()
 
     def add(self, sequence: int, runs: Iterable[str]) -> None:
-        """Adds a commit that changed these runs."""
+        """Add a commit that changed these runs."""
         changed = set(runs)
         for run in changed:
             self._latest[run] = sequence
@@ -246,7 +246,7 @@ class Bus:
         self._readers.wake_soon(changed)
 
     def hear(self, after: int, sequence: int, runs: Collection[str] | None) -> None:
-        """Takes a notice of another process: its commits after `after`, up to `sequence`."""
+        """Take a notice of another process: its commits after `after`, up to `sequence`."""
         if sequence <= self._seen:
             return
         if runs is None or after > self._seen:
@@ -255,12 +255,12 @@ class Bus:
             self.add(sequence, runs)
 
     def miss(self) -> None:
-        """Notes that a notice may have been missed, so that the rows are read."""
+        """Note that a notice may have been missed, so that the rows are read."""
         self._caught_up.clear()
         self._missed.set()
 
     async def reach(self, sequence: int, *, seconds: float) -> None:
-        """Waits, at most `seconds`, until the bus has heard of commit `sequence`, which another
+        """Wait, at most `seconds`, until the bus has heard of commit `sequence`, which another
         process told the reader of; if necessary it reads the rows first."""
         if sequence <= self._seen:
             return
@@ -284,7 +284,7 @@ class Bus:
         return self._seen
 
     def last_change(self, run: str) -> int:
-        """The last commit that can have changed a run, as far as the bus has heard."""
+        """Return the last commit that can have changed a run, as far as the bus has heard."""
         return self._latest.get(run, self._floor)
 
     def since(self, position: int, wanted: Wanted = EVERY_RUN) -> Notice:
@@ -297,7 +297,7 @@ class Bus:
     def subscribe(
         self, wanted: Wanted = EVERY_RUN, after: int | None = None
     ) -> Iterator[Subscription]:
-        """Subscribes from commit `after` on, or from now on if it is None; a number from the future
+        """Subscribe from commit `after` on, or from now on if it is None; a number from the future
         stands for the start."""
         position = self._known if after is None else after
         subscription = Subscription(
@@ -308,8 +308,8 @@ class Bus:
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator["Bus"]:
-        """Runs the bus for the length of the block: reads the rows at the start and whenever a
-        notice may have been missed."""
+        """Run the bus for the length of the block: read the rows at the start and whenever a notice
+        may have been missed."""
         working = asyncio.create_task(self._catch_up(), name="event bus")
         try:
             yield self

@@ -75,7 +75,7 @@ class FarmFigureReader:
         self._listing: SharedWork[str, tuple[Run, ...]] = SharedWork()
 
     async def read(self) -> FarmFigures:
-        """Reads whatever is available, because monitoring matters most when something is wrong."""
+        """Read whatever is available, because monitoring matters most when something is wrong."""
         active, rows = await asyncio.gather(self._list_active(), self._count())
         activity = self._fleet.activity
         pace = sum(each.games_per_minute for each in activity.speeds.values())
@@ -112,7 +112,7 @@ class FarmFigureReader:
 def summarize(
     active: Iterable[Run], waiting: int, pace: float, rows: CountedRows | None
 ) -> FarmFigures:
-    """The figures of these unfinished runs."""
+    """Return the figures of these unfinished runs."""
     runs = tuple(active)
     approved = [run for run in runs if run.status.approved]
     states = Counter(run.display for run in runs)

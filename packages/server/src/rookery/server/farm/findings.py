@@ -35,7 +35,7 @@ class FindingRows(Table):
         await self._write("findings_save", kind.value, about, text, now)
 
     async def load(self, kind: FindingKind, about: Collection[str], form: type[D]) -> dict[str, D]:
-        """The existing documents about these subjects."""
+        """Return the existing documents about these subjects."""
         found = await self._many(_pair, "findings_of", kind.value, list(about))
         return {name: msgspec.json.decode(text, type=form) for name, text in found}
 

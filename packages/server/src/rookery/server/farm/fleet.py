@@ -47,11 +47,6 @@ from rookery.server.farm.terms import PrimaryTerm, Store
 from rookery.server.farm.views import FleetActivity, FleetViews, UnknownRun, UnknownTask
 from rookery.server.logs import Log
 
-
-class NoTune(RunFault):
-    """the run tunes no parameters"""
-
-
 A = TypeVar("A")
 Pending = tuple[A, asyncio.Future[bool] | None]
 """An answer, and the commit to wait for before it is sent; None if it may be sent at once."""
@@ -72,7 +67,7 @@ class Fleet:
     """The calls of workers, one method each, with the objects for people's commands on the same
     primary."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the last four have usual values
         self,
         store: Store,
         clock: Clock,
@@ -97,8 +92,7 @@ class Fleet:
         self.primary.on_open(lambda _term: self._ended.forget_all())
 
     async def request_task(self, machine: Machine, *, limit: int) -> Grant | NoTask | Refusal:
-        """Gives the machine a task, if there is one; its user may hold at most `limit` at a
-        time."""
+        """Give the machine a task, if there is one; its user may hold at most `limit` at a time."""
         return await self.primary.answer(lambda term, now: term.request_task(now, machine, limit))
 
     def request_at_once(self, machine: Machine, limit: int) -> Pending[Grant | NoTask | Refusal]:
@@ -106,7 +100,7 @@ class Fleet:
         return self.primary.decide(PrimaryTerm.request_task, machine, limit)
 
     async def beat(self, call: HeldTask) -> TaskVerdict:
-        """Notes a sign of life and answers whether the task is still active."""
+        """Note a sign of life and answer whether the task is still active."""
         await self._check_exists(call)
         term = self.primary.term()
         try:
@@ -119,7 +113,7 @@ class Fleet:
         return alive
 
     def beat_at_once(self, key: TaskKey, worker: str, user: str) -> bool:
-        """Notes a sign of life without awaiting anything; False if only `beat` can answer."""
+        """Note a sign of life without awaiting anything; False if only `beat` can answer."""
         working = self.primary.term().working
         task = working.task(key)
         if task is None or task.machine.key != worker or task.machine.user != user:
@@ -128,7 +122,7 @@ class Fleet:
         return True
 
     async def update_task(self, call: HeldTask, report: Report) -> TaskVerdict:
-        """Takes the task's results so far."""
+        """Take the task's results so far."""
         await self._check_exists(call)
         verdict = await self.primary.answer(
             lambda term, now: term.update_task(now, call, report, self._find_nps)
@@ -143,7 +137,7 @@ class Fleet:
         return self.primary.decide(PrimaryTerm.update_task, call, report, self._find_nps)
 
     async def request_spsa(self, call: HeldTask, *, slots: int = 0) -> DrawnValues | TaskVerdict:
-        """Gives values for the next batch of a tune: one final set per slot if slots are asked
+        """Give values for the next batch of a tune: one final set per slot if slots are asked
         for."""
         await self._check_exists(call)
         return await self.primary.answer(
@@ -153,7 +147,7 @@ class Fleet:
     async def fail_task(
         self, call: HeldTask, message: str, weight: ComplaintWeight | None = None
     ) -> TaskVerdict:
-        """Ends a task that its worker could not play. `weight` is given if it says that no machine
+        """End a task that its worker could not play. `weight` is given if it says that no machine
         could."""
         await self._check_exists(call)
         return await self.primary.answer(
@@ -163,7 +157,7 @@ class Fleet:
     async def stop_run(
         self, call: HeldTask, message: str, *, weight: ComplaintWeight, complaint: str = ""
     ) -> StopAnswer:
-        """Stops a run that a worker found to be broken, or counts the complaint."""
+        """Stop a run that a worker found to be broken, or count the complaint."""
         await self._check_exists(call)
         return await self.primary.answer(
             lambda term, now: term.reception.stop(
@@ -174,7 +168,7 @@ class Fleet:
     async def log_message(
         self, machine: Machine, message: str, call: HeldTask | None = None
     ) -> None:
-        """Writes a worker's message into the log of actions, with its task if one is given."""
+        """Write a worker's message into the log of actions, with its task if one is given."""
         task = await self.views.own_task(call) if call else None
         run = await self.views.known_run(call.run) if call else None
 
@@ -189,11 +183,11 @@ class Fleet:
         await self.primary.answer(noted)
 
     def _find_nps(self, run_id: str) -> float:
-        """The speed of a run as the last minute's job measured it."""
+        """Return the speed of a run as the last minute's job measured it."""
         return self.activity.speed(run_id).nps
 
     async def _check_exists(self, call: HeldTask) -> None:
-        """Raises UnknownRun, or UnknownTask for a number that the run never gave out; the number of
+        """Raise UnknownRun, or UnknownTask for a number that the run never gave out; the number of
         tasks is remembered for runs that have left memory."""
         term = self.primary.term()
         if term.working.task((call.run, call.task)) is not None:
@@ -222,7 +216,7 @@ class Fleet:
         if run is None:
             return Decision(OVER)
         if run.kind.tune is None:
-            raise NoTune
+            raise RunFault("the run tunes no parameters")
         drawn = self._draw(run, run.kind.tune, call.machine, slots)
         outcome = term.reception.issue(call, ticket_of(drawn.perturbations), now)
         answer = drawn if outcome.answer.alive else outcome.answer

@@ -120,9 +120,9 @@ class FleetJobs:
 
     @runs(Domain.THREAD, "the tasks of one run at a time are compared in a thread")
     async def judge_tasks(self) -> None:
-        """Finds the tasks whose results differ from those of other machines on the same run. It
-        goes run by run, because with 100,000 machines all at once would block the interpreter, and
-        thus the loop, for a third of a second."""
+        """Find the tasks whose results differ from those of other machines on the same run. It goes
+        run by run, because with 100,000 machines all at once would block the interpreter, and thus
+        the loop, for a third of a second."""
         working = self._primary.term().working
         colours: dict[TaskKey, Colour] = {}
         for run in tuple(working.runs().values()):
@@ -132,7 +132,7 @@ class FleetJobs:
 
     @runs(Domain.LOOP_CPU, "goes through 200 tasks at a time; awaits the commit")
     async def write_last_seen(self) -> None:
-        """Writes the last-seen times of tasks heard of since the last call: half of a large
+        """Write the last-seen times of tasks heard of since the last call: half of a large
         fleet."""
         after, self._seen = self._seen, self._primary.clock.now()
         async for run, tasks in portions(self._primary.term().working):
@@ -140,7 +140,7 @@ class FleetJobs:
 
     @runs(Domain.LOOP, "chooses one run, whose sums are awaited")
     async def check_sums(self) -> None:
-        """Checks the sums of one run per call; sums that differ from its tasks would show a bug of
+        """Check the sums of one run per call; sums that differ from its tasks would show a bug of
         ours."""
         runs = self._primary.term().working.runs()
         later = [run_id for run_id in runs if run_id > self._checked]
@@ -174,7 +174,7 @@ def _judge_tasks(run: Run, tasks: Sequence[Task]) -> dict[TaskKey, Colour]:
 
 
 def _end_some_dead_tasks(term: PrimaryTerm, now: datetime) -> Decision[bool]:
-    """Ends some dead tasks and answers whether there are more silent ones to look at."""
+    """End some dead tasks and answer whether there are more silent ones to look at."""
     changes = term.reception.expire(now, DEATHS_AT_A_TIME)
     return Decision(term.reception.has_silent(now), changes)
 
@@ -222,7 +222,7 @@ IsOutage = Callable[[BaseException], bool]
 
 
 def never(_error: BaseException) -> bool:
-    """Says that no error is an outage: for jobs without a database."""
+    """Say that no error is an outage: for jobs without a database."""
     return False
 
 
@@ -254,7 +254,7 @@ class PeriodicJob:
     """The error of the last failure; empty after a success."""
 
     def plan_next(self, began: float, ended: float) -> None:
-        """Schedules the next call, counted from the start of this one, so that a short job does not
+        """Schedule the next call, counted from the start of this one, so that a short job does not
         miss its next tick. A long job rests for half its interval."""
         self.due = max(began + self.seconds - TICK_SECONDS / 10, ended + self.seconds / 2)
 
@@ -263,7 +263,7 @@ class PeriodicJob:
 async def run_jobs(
     fleet: Fleet, jobs: Iterable[PeriodicJob], log: Log, is_outage: IsOutage = never
 ) -> AsyncIterator[None]:
-    """Runs the jobs for the length of the block; jobs of the primary only while this process is
+    """Run the jobs for the length of the block; jobs of the primary only while this process is
     primary."""
     task = asyncio.create_task(_work(fleet.primary, tuple(jobs), log, is_outage), name="fleet jobs")
     try:
@@ -308,7 +308,7 @@ async def _do(clock: Clock, job: PeriodicJob, log: Log, is_outage: IsOutage) -> 
 
 
 async def attempt(job: PeriodicJob, log: Log, is_outage: IsOutage = never) -> None:
-    """Runs a job once and logs the outcome. A failed job is tried again at its next turn; an
+    """Run a job once and log the outcome. A failed job is tried again at its next turn; an
     unavailable database does not count as a failure."""
     try:
         await job.work()

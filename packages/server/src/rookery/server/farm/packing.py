@@ -21,7 +21,8 @@ _AS_TEXT = re.compile(r"\$(\d+)::text::(\w+)\[\]")
 
 
 def packed(sql: str, rows: Sequence[tuple[object, ...]]) -> Iterator[object]:
-    """The rows in the form that the query asks for. Of columns, only texts may contain null."""
+    """Yield the rows in the form that the query asks for. Of columns, only texts may contain
+    null."""
     ways = _ways(sql)
     if ways is None:
         yield _encode(rows).decode()
@@ -32,7 +33,7 @@ def packed(sql: str, rows: Sequence[tuple[object, ...]]) -> Iterator[object]:
 
 
 def _plain(column: Column) -> str:
-    """An array of numbers or booleans as text."""
+    """Return an array of numbers or booleans as text."""
     return f"{{{','.join(map(str, column))}}}"
 
 
@@ -41,7 +42,7 @@ def _times(column: Column) -> str:
 
 
 def array_text(column: Sequence[str | None]) -> str:
-    """An array of texts as text: quoted, with backslashes and quotes escaped."""
+    """Return an array of texts as text: quoted, with backslashes and quotes escaped."""
     if not column:
         return "{}"
     try:

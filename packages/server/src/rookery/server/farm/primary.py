@@ -64,7 +64,7 @@ ANSWER_SECONDS = 0.05
 
 
 def always() -> bool:
-    """The lease check where there is only one process."""
+    """Return the lease check where there is only one process."""
     return True
 
 
@@ -106,21 +106,21 @@ class Primary:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def set_run_refresher(self, renewed: Callable[[Run], Run]) -> None:
-        """Sets the function that gives a reopened run the present demands of its engines."""
+        """Set the function that gives a reopened run the present demands of its engines."""
         self._renewed = renewed
 
     def set_purge_starter(self, start: StartPurge) -> None:
-        """Sets the function that carries out due purges."""
+        """Set the function that carries out due purges."""
         self._start_purge = start
 
     def set_standing(self, find: FindStanding) -> None:
-        """Sets the function that finds out which users have standing; without it, all have it. So
-        it is where the fleet is simulated."""
+        """Set the function that finds out which users have standing; without it, all have it. So it
+        is where the fleet is simulated."""
         if not self._policy.simulated:
             self._find_standing = find
 
     async def look_up_newcomers(self) -> None:
-        """Looks up whether users who have played have standing by now."""
+        """Look up whether users who have played have standing by now."""
         newcomers = self.term().working.newcomers
         await self._learn_standing(newcomers)
         newcomers -= self._standing
@@ -131,16 +131,16 @@ class Primary:
             self._standing |= await self._find_standing(unknown)
 
     def on_open(self, act: Opened) -> None:
-        """Registers a function that is called with each new term before the term is used."""
+        """Register a function that is called with each new term before the term is used."""
         self._on_open.append(act)
 
     def on_loss(self, act: Callable[[], object]) -> None:
-        """Registers a function that is called when a term's memory is dropped, before the rows are
+        """Register a function that is called when a term's memory is dropped, before the rows are
         read again."""
         self._on_loss.append(act)
 
     async def open(self) -> None:
-        """Begins the first term, or stands by if another process is primary; raises if neither is
+        """Begin the first term, or stand by if another process is primary; raise if neither is
         possible."""
         try:
             self._start(await self._begin())
@@ -148,7 +148,7 @@ class Primary:
             self.spawn(self._rebuild(held))
 
     async def close(self) -> None:
-        """Waits for pending commits and ends."""
+        """Wait for pending commits and end."""
         self._term = None
         for task in tuple(self._tasks):
             task.cancel()
@@ -157,7 +157,7 @@ class Primary:
         await self._store.close()
 
     def lost(self, reason: str) -> None:
-        """Called by the store when a commit is lost, even if no caller waits for it."""
+        """Note that a commit is lost; the store calls this even if no caller waits for it."""
         if self._term is not None:
             self._log.warning("fleet_commit_failed", reason=reason)
             self._lose(self._term)
@@ -173,23 +173,23 @@ class Primary:
         return self.present_term() is not None
 
     async def wait_until_serving(self) -> None:
-        """Returns once this process is primary and has read the fleet."""
+        """Return once this process is primary and has read the fleet."""
         while not self.is_serving:
             await self._begun.wait()
             if not self.is_serving:
                 await asyncio.sleep(FIRST_PAUSE_SECONDS)
 
     def hold_back(self) -> None:
-        """Lets another process become primary for a while."""
+        """Let another process become primary for a while."""
         self._held_back_until = self.clock.seconds() + HOLD_BACK_SECONDS
 
     def come_forward(self) -> None:
-        """Takes the lease as soon as it is free, also after a step-down of a moment ago."""
+        """Take the lease as soon as it is free, also after a step-down of a moment ago."""
         self._held_back_until = 0.0
 
     async def step_down(self, release: Callable[[], Awaitable[None]]) -> bool:
-        """Hands the fleet over to another process: accepts nothing new, waits until everything that
-        was put is committed and answered, and then releases the lease. False if this process is not
+        """Hand the fleet over to another process: accept nothing new, wait until everything that
+        was put is committed and answered, and then release the lease. False if this process is not
         primary. Calls that arrive in the meantime wait for the next primary."""
         term, self._term = self._term, None
         if term is None:
@@ -205,11 +205,11 @@ class Primary:
         return True
 
     def wake_standby(self, _what: str = "") -> None:
-        """Wakes a standby to check the lease, which may be free."""
+        """Wake a standby to check the lease, which may be free."""
         self._released.set()
 
     def excuse_silence(self) -> None:
-        """Excuses the silence of all tasks, because the server could not be reached until now."""
+        """Excuse the silence of all tasks, because the server could not be reached until now."""
         if self._term is not None:
             self._term.working.last_seen.excuse_silence(self.clock.now())
 
@@ -217,20 +217,21 @@ class Primary:
         return self._store.stats()
 
     def term(self) -> PrimaryTerm:
-        """The present term; raises Rebuilding."""
+        """Return the present term; raise Rebuilding."""
         term = self.present_term()
         if term is None:
             raise Rebuilding
         return term
 
     def present_term(self) -> PrimaryTerm | None:
-        """The present term; None while another process may be primary or rows are being read."""
+        """Return the present term; None while another process may be primary or rows are being
+        read."""
         return self._term if self._term is not None and self._is_held() else None
 
     async def answer(self, act: Act[A], *, since: PrimaryTerm | None = None) -> A:
-        """Carries out an act in memory, puts its changes, and answers when all of it is committed.
-        If the act relies on rows that the caller read, `since` is the term in which it read them:
-        in a later term, another process may have changed them, so StateLost is raised."""
+        """Carry out an act in memory, put its changes, and answer when all of it is committed. If
+        the act relies on rows that the caller read, `since` is the term in which it read them: in a
+        later term, another process may have changed them, so StateLost is raised."""
         term = await self.recall_command()
         if since is not None and since is not term:
             raise StateLost
@@ -244,8 +245,8 @@ class Primary:
         return answer
 
     async def recall_command(self) -> PrimaryTerm:
-        """The present term, after looking up whether the task's command was carried out before.
-        Raises KeyReused if a command with the same key but another body was."""
+        """Return the present term, after looking up whether the task's command was carried out
+        before. Raise KeyReused if a command with the same key but another body was."""
         term, key = self.term(), current_key()
         if key is None or key.used:
             return term
@@ -267,7 +268,7 @@ class Primary:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> tuple[A, asyncio.Future[bool] | None]:
-        """Carries out an act in memory and puts its changes. The answer may leave once the future
+        """Carry out an act in memory and put its changes. The answer may leave once the future
         gives true, or at once if it is None; a RunFault may leave once the term is committed."""
         term = self._term
         if term is None or not self._is_held():
@@ -289,7 +290,7 @@ class Primary:
         return done.answer, term.committed()
 
     async def wait_committed(self, term: PrimaryTerm) -> None:
-        """Waits until everything in memory is committed; raises StateLost."""
+        """Wait until everything in memory is committed; raise StateLost."""
         try:
             committed = term.committed()
         except StateLost:
@@ -303,13 +304,13 @@ class Primary:
             raise StateLost
 
     async def publish(self, part: str, body: bytes | None) -> None:
-        """Publishes a part of memory for other processes; a body of None confirms the one published
+        """Publish a part of memory for other processes; a body of None confirms the one published
         before."""
         self.term()
         await self._store.publish(part, body)
 
     def spawn(self, work: Coroutine[Any, Any, object]) -> None:
-        """Runs background work that outlives the call which started it."""
+        """Run background work that outlives the call which started it."""
         task = asyncio.ensure_future(self._log_failure(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -363,8 +364,7 @@ class Primary:
         self._begun.set()
 
     async def _rebuild(self, held: LeaseHeld | None = None) -> None:
-        """Tries to begin a term until it succeeds, and stands by while another process is
-        primary."""
+        """Try to begin a term until it succeeds, and stands by while another process is primary."""
         pause, primary = FIRST_PAUSE_SECONDS, ""
         while True:
             while self.clock.seconds() < self._held_back_until:  # noqa: ASYNC110 - it may be shortened
@@ -387,7 +387,7 @@ class Primary:
                 return
 
     async def _stand_by(self, held: LeaseHeld, known: str) -> str:
-        """Waits until the lease may be free, logs a new primary once, and returns the primary's
+        """Wait until the lease may be free, log a new primary once, and return the primary's
         name."""
         if held.holder != known:
             self._log.info("standing_by", primary=held.holder, address=held.address)

@@ -27,7 +27,7 @@ class InThread(Protocol):
 
 
 async def inline(work: Callable[[], T], /) -> T:
-    """Runs a function on the loop: for tests and for fleets too small to hold it up."""
+    """Run a function on the loop: for tests and for fleets too small to hold it up."""
     return work()
 
 
@@ -83,7 +83,7 @@ def decode_figures(body: bytes) -> PublishedFigures:
 def encode_machines(
     seen: Sequence[tuple[TaskKey, datetime]], waiting: Sequence[EncodedMachine]
 ) -> bytes:
-    """Encodes lines of up to AT_ONCE entries each: signs of life, an empty line, machines."""
+    """Encode lines of up to AT_ONCE entries each: signs of life, an empty line, machines."""
     lines = []
     for heard in _parts(seen):
         told = [(run, task, round(at.timestamp(), 1)) for (run, task), at in heard]

@@ -52,7 +52,7 @@ class RunPurges:
         """Runs that are purged in the background."""
 
     async def purge(self, run_id: str, actor: Actor) -> Purged:
-        """Removes results that can't be trusted; a run that is undecided afterwards continues. The
+        """Remove results that can't be trusted; a run that is undecided afterwards continues. The
         answer may be that the purge is under way."""
         if run_id in self._under_way:
             return Purged(await self._views.known_run(run_id), PurgedTotals(), under_way=True)
@@ -71,8 +71,8 @@ class RunPurges:
         return Purged(run, purging.toll, under_way=True)
 
     async def carry_on(self, purging: Purging) -> None:
-        """Carries out a purge in the background: one that a run asked for when it was submitted,
-        one of a very large run, or one that a crash interrupted."""
+        """Carry out a purge in the background: one that a run asked for when it was submitted, one
+        of a very large run, or one that a crash interrupted."""
         self._under_way.add(purging.run)
         try:
             async with self._locks(purging.run):
@@ -107,7 +107,7 @@ class RunPurges:
         return await self._in_thread(lambda: inquiry.verdict(run, purging.rule))
 
     async def _bad(self, run: Run, culprit: PurgeTarget) -> AsyncIterator[list[Task]]:
-        """The tasks to strike out, in portions that are committed together."""
+        """Yield the tasks to strike out, in portions that are committed together."""
         found: list[Task] = []
         async for tasks in self._pages(run):
             found += filter(culprit.takes, tasks)

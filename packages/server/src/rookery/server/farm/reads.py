@@ -68,7 +68,7 @@ class Recovery:
         self._log = log
 
     async def close_rest(self) -> None:
-        """Marks the remaining active tasks of finished runs as ended."""
+        """Mark the remaining active tasks of finished runs as ended."""
         closed = SLICE_ROWS
         while closed == SLICE_ROWS:
             async with self._fence.write() as connection:
@@ -78,7 +78,7 @@ class Recovery:
                 self._log("closings_completed", tasks=closed)
 
     async def correct(self, runs: Sequence[tuple[Run, Correction]], sequence: int) -> None:
-        """Stores runs with corrected sums."""
+        """Store runs with corrected sums."""
         rows = [all_run_columns(run, sequence, 0) for run, _ in runs]
         sql, columns = Statements(self._queries).joined({"runs_put": rows})
         statements = FencedStatements(self._fence)
@@ -91,7 +91,7 @@ class Recovery:
 
 
 def corrected(run: Run, counted: Tally) -> Run:
-    """The run with correct sums, judged anew by them."""
+    """Return the run with correct sums, judged anew by them."""
     if counted.results == run.tally.results:
         return run.with_tally(counted)
     return replace(run, tally=counted, kind=run.kind.rejudged(counted.results))
@@ -113,7 +113,7 @@ class RunTasks(NamedTuple):
 
 
 def slice_runs(runs: Iterable[Run]) -> Iterator[list[str]]:
-    """Splits runs into slices with about SLICE_TASKS tasks each."""
+    """Split runs into slices with about SLICE_TASKS tasks each."""
     some: list[str] = []
     tasks = 0
     for run in runs:
@@ -163,16 +163,16 @@ class FleetReads:
         )
 
     async def blocks(self) -> dict[str, MachineBlock]:
-        """The blocks of machines, by the machine's short name."""
+        """Return the blocks of machines, by the machine's short name."""
         return {row["short_name"]: MachineBlock(**row) for row in await self._fetch("blocks_all")}
 
     async def done_command(self, key: str) -> DoneCommand | None:
-        """The command with this key; None if it was not carried out."""
+        """Return the command with this key; None if it was not carried out."""
         row = await self._pool.fetchrow(self._queries["done_commands_find"], key)
         return None if row is None else DoneCommand(**row)
 
     async def recalled(self) -> tuple[MachineHistory, ...]:
-        """The histories of all machines."""
+        """Return the histories of all machines."""
         return await _decoded(await self._fetch("recalled_all"), recalled_of)
 
     async def unfinished(self) -> tuple[Run, ...]:
@@ -180,7 +180,7 @@ class FleetReads:
         return await _decoded(await self._fetch("runs_unfinished"), run_of)
 
     async def tasks_at_play(self, runs: Collection[str] | None = None) -> tuple[Task, ...]:
-        """The active tasks of these unfinished runs, or of all."""
+        """Return the active tasks of these unfinished runs, or of all."""
         if runs is None:
             return await _decoded(await self._fetch("tasks_active"), task_of)
         return await _decoded(await self._fetch("tasks_active_of", list(runs)), task_of)
@@ -204,7 +204,7 @@ class FleetReads:
         return await _decoded(await self._fetch("tasks_of_run", run_id), task_of)
 
     async def tasks_of_machine(self, short_name: str, limit: int) -> tuple[Task, ...]:
-        """The latest tasks of a machine over all runs, newest first."""
+        """Return the latest tasks of a machine over all runs, newest first."""
         user, cores, key = short_name.split("-")
         first, end = f"{key}-", f"{key}."
         number = int(cores.removesuffix("cores"))
@@ -242,14 +242,14 @@ class FleetReads:
         return {row["id"]: row["seen"] for row in rows}
 
     async def finished(self, query: FinishedRunsQuery) -> tuple[Run, ...]:
-        """A page of a list of finished runs, without the past values of tunes."""
+        """Return a page of a list of finished runs, without the past values of tunes."""
         name = "runs_deleted" if query.deleted else "runs_finished"
         chosen = run_filters.finished(self._queries[name], query)
         rows = await self._pool.fetch(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
         return await _decoded(rows, run_of)
 
     async def count_finished(self, query: FinishedRunsQuery, most: int) -> int:
-        """The length of such a list, counted up to `most`."""
+        """Return the length of such a list, counted up to `most`."""
         chosen = run_filters.finished_count(self._queries["runs_finished_count"], query, most)
         found: int = await self._pool.fetchval(chosen.sql, *chosen.values, timeout=FILTER_SECONDS)
         return found
@@ -284,7 +284,7 @@ class FleetReads:
         return await _decoded(rows, failure_of)
 
     async def samples(self, run_id: str) -> tuple[ChartPoint, ...]:
-        """The points of a run's charts, in order."""
+        """Return the points of a run's charts, in order."""
         return await _decoded(await self._fetch("samples_of_run", run_id), sample_of)
 
     async def samples_at(self, runs: Collection[str], at: datetime) -> dict[str, ChartPoint]:
@@ -293,12 +293,13 @@ class FleetReads:
         return {sample.run: sample for sample in found}
 
     async def contributions(self, run_id: str, limit: int) -> tuple[Contribution, ...]:
-        """The contributions to a run, largest first, without results that were struck out."""
+        """Return the contributions to a run, largest first, without results that were struck
+        out."""
         rows = await self._fetch("tasks_by_contributor", run_id, limit)
         return await _decoded(rows, contribution_of)
 
     async def list_tasks(self, query: TaskQuery) -> TaskPage:
-        """A page of a run's tasks, searched and sorted in the database."""
+        """Return a page of a run's tasks, searched and sorted in the database."""
         rows = await self._pool.fetch(
             self._queries["tasks_listed"],
             query.run,
@@ -314,7 +315,7 @@ class FleetReads:
         return TaskPage(await _decoded(rows, task_of), rows[0]["total"] if rows else 0)
 
     async def struck_out(self, run_id: str, tasks: Collection[int]) -> dict[int, BadTask]:
-        """The original results of those tasks that were struck out or kept apart."""
+        """Return the original results of those tasks that were struck out or kept apart."""
         rows = await self._fetch("bad_tasks_among", run_id, list(tasks))
         return {bad.task.id: bad for bad in await _decoded(rows, bad_task_of)}
 
@@ -326,7 +327,7 @@ class FleetReads:
         return found
 
     async def results_by_worker(self, run_id: str, limit: int) -> tuple[WorkerResults, ...]:
-        """The results of each worker in a run, most games first."""
+        """Return the results of each worker in a run, most games first."""
         rows = await self._fetch("tasks_by_worker", run_id, limit)
         return await _decoded(rows, worker_results_of)
 
@@ -338,7 +339,7 @@ class FleetReads:
         return await _decoded(rows, provenance_of)
 
     async def changed(self, after: int, most: int) -> ChangedRuns:
-        """The most recent runs that commits after `after` changed."""
+        """Return the most recent runs that commits after `after` changed."""
         # Read this first: a commit in between is then reported twice rather than missed.
         sequence = await self._pool.fetchval(self._queries["commits_sequence"])
         rows = await self._fetch("runs_changed", after, most + 1)
@@ -346,7 +347,8 @@ class FleetReads:
         return ChangedRuns(sequence, found, complete=len(rows) <= most)
 
     async def published(self, part: str, known: datetime | None = None) -> Published | None:
-        """What the primary published last; without the body if it has not changed since `known`."""
+        """Return what the primary published last; without the body if it has not changed since
+        `known`."""
         row = await self._pool.fetchrow(self._queries["activity_read"], part, known)
         return None if row is None else Published(**row)
 
@@ -356,8 +358,8 @@ class FleetReads:
         return await _decoded(rows, lambda row: run_of(row, histories[row["id"]]))
 
     async def _read_tasks(self, runs: Iterable[Run]) -> dict[str, RunTasks]:
-        """The tasks of runs, a few runs at a time: no statement takes long, however many tasks
-        there are, and the rows of one slice are decoded while others are read."""
+        """Return the tasks of runs, a few runs at a time: no statement takes long, however many
+        tasks there are, and the rows of one slice are decoded while others are read."""
         slices, found = slice_runs(runs), dict[str, RunTasks]()
 
         async def read() -> None:
@@ -394,7 +396,8 @@ class FleetReads:
     async def _check(
         self, runs: Iterable[Run], parts: Mapping[str, RunTasks]
     ) -> tuple[list[Run], tuple[Correction, ...]]:
-        """The runs with sums that agree with their tasks, and the corrections that were needed."""
+        """Return the runs with sums that agree with their tasks, and the corrections that were
+        needed."""
         wrong: list[tuple[Run, Correction]] = []
         right: list[Run] = []
         for run in runs:

@@ -125,7 +125,7 @@ Columns = Mapping[str, Column]
 
 
 def columns_of(*rows: type[tuple[object, ...]]) -> Columns:
-    """The columns of these rows by name, in order, each once."""
+    """Return the columns of these rows by name, in order, each once."""
     found: dict[str, Column] = {}
     for row in rows:
         for name, hint in get_type_hints(row, include_extras=True).items():
@@ -144,7 +144,7 @@ ROUND_ROWS: Mapping[str, Columns] = {
 
 
 def fill_places(query: str, sql: str) -> str:
-    """The text of a query, with what its rows' columns say in its places."""
+    """Return the text of a query, with what its rows' columns say in its places."""
     columns = ROUND_ROWS.get(query)
     if columns is None:
         return sql
@@ -166,19 +166,19 @@ def _stored(name: str, column: Column) -> str:
 
 
 def _list_arrays(columns: Iterable[Column]) -> Iterable[str]:
-    """The parameters of rows that are sent by columns."""
+    """Return the parameters of rows that are sent by columns."""
     return (f"${place}::text::{column.sent}[]" for place, column in enumerate(columns, 1))
 
 
 def _list_entries(columns: Columns) -> Iterable[str]:
-    """The values of a row that is sent as an array in JSON, by name."""
+    """Yield the values of a row that is sent as an array in JSON, by name."""
     for place, (name, column) in enumerate(columns.items()):
         cast = "" if column.sent == "text" else f"::{column.sent}"
         yield f"(r ->> {place}){cast} AS {name}"
 
 
 def _list_changes(columns: Columns, table: str, source: str) -> Iterable[str]:
-    """The assignments that bring a row up to date."""
+    """Yield the assignments that bring a row up to date."""
     for name, column in columns.items():
         if column.growing:
             yield f"{name} = greatest({table}.{name}, {source}.{name})"

@@ -92,7 +92,7 @@ def changing_run_row(run: Run, sequence: int, closed_below: int) -> ChangingRunR
 
 
 def history_of(kind: Kind, known: int = 0) -> Iterator[tuple[int, str]]:
-    """The entries of a kind's trail with their positions, from position `known` on."""
+    """Return the entries of a kind's trail with their positions, from position `known` on."""
     entry, trail = part_columns(kind.name).entry, kind.parts.trail
     return ((place, entry.text(trail[place])) for place in range(known, len(trail)))
 
@@ -185,7 +185,7 @@ def task_of(row: Row) -> Task:
 
 
 def bad_task(each: BadTask) -> Columns:
-    """The columns of struck-out results and the reason; the rest is in the task's row."""
+    """Return the columns of struck-out results and the reason; the rest is in the task's row."""
     task = each.task
     return (task.run, task.id, *counts(task.results).values(), each.residual, each.colour.value)
 
@@ -195,7 +195,7 @@ def bad_task_of(row: Row) -> BadTask:
 
 
 def counts(results: Results) -> dict[str, int]:
-    """The columns of results by name."""
+    """Return the columns of results by name."""
     p0, p1, p2, p3, p4 = results.pentanomial
     return {
         "wins": results.wins,

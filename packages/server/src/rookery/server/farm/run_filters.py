@@ -34,13 +34,13 @@ class Parameters:
 
 
 def finished(query: str, wanted: FinishedRunsQuery) -> Selection:
-    """The query for a page of finished runs."""
+    """Return the query for a page of finished runs."""
     given = Parameters(wanted.page_size, (wanted.page - 1) * wanted.page_size)
     return given.into(query, _finished_conditions(wanted, given))
 
 
 def finished_count(query: str, wanted: FinishedRunsQuery, most: int) -> Selection:
-    """The query for the number of such runs, counted up to `most`."""
+    """Return the query for the number of such runs, counted up to `most`."""
     given = Parameters(most)
     return given.into(query, _finished_conditions(wanted, given))
 
@@ -88,7 +88,7 @@ def _finished_conditions(wanted: FinishedRunsQuery, given: Parameters) -> str:
 
 
 def _find_text(wanted: str, given: Parameters) -> str:
-    """Finds a text in names or in the info, or as the beginning of a commit: by trigrams, then
+    """Find a text in names or in the info, or as the beginning of a commit: by trigrams, then
     exactly."""
     pattern = given.add(f"%{escape_pattern(clean(wanted))}%", "text")
     found = f"{_NAMES} ILIKE {pattern} OR (plan ->> 'info') ILIKE {pattern} AND {_OUT}"

@@ -32,7 +32,7 @@ _PLACE = re.compile(r"\$(\d+)")
 
 
 def expected(rows: RoundRows) -> int:
-    """The number of rows that the statement must update."""
+    """Return the number of rows that the statement must update."""
     return sum(len(rows[part]) for part in MOVES if part in rows)
 
 
@@ -46,7 +46,7 @@ class Statements:
         self._made: dict[tuple[str, ...], str] = {}
 
     def joined(self, rows: RoundRows) -> tuple[str, list[object]]:
-        """The statement for these rows, and its parameters after the first ones."""
+        """Return the statement for these rows, and its parameters after the first ones."""
         parts = tuple(rows)
         sql = self._made.get(parts)
         if sql is None:

@@ -71,7 +71,7 @@ class Accounting:
             await self._delete_idle_accounts()
 
     async def _delete_idle_accounts(self) -> None:
-        """Deletes accounts that were never used. This runs after the count, so that all games are
+        """Delete accounts that were never used. This runs after the count, so that all games are
         known. Accounts that passed the limit long ago are kept: a server that was down for long, or
         has just enabled this, does not delete many at once."""
         now = self._clock.now()
@@ -100,7 +100,7 @@ class LateGames:
         self._ended: ExpiringCache[str, Run] = ExpiringCache(clock, MOST_ENDED)
 
     async def credit(self, call: HeldTask, report: Report) -> int:
-        """Returns how many games are credited to the caller, though they don't count for the
+        """Return how many games are credited to the caller, though they don't count for the
         result."""
         run, now = await self._run(call.run), self._clock.now()
         if not run.status.finished or now - run.updated > LATEST:
@@ -148,7 +148,7 @@ class Speeds:
         self._unsaved: set[str] = set()
 
     def note(self, plan: Plan, machine: Machine) -> None:
-        """Notes the speed that a machine reported. Only our workers measure each engine itself, and
+        """Note the speed that a machine reported. Only our workers measure each engine itself, and
         the speed is certain only if both sides are the same engine. Uploaded programs are ignored:
         they share nothing but their name.
         """
@@ -164,11 +164,12 @@ class Speeds:
             _shorten(self._told, MOST_ENGINES)
 
     def median(self, engine: str) -> float:
-        """The median of nodes per second and thread; 0 if nobody has played the engine yet."""
+        """Return the median of nodes per second and thread; 0 if nobody has played the engine
+        yet."""
         return median(self._told[engine].values()) if engine in self._told else 0.0
 
     def unsaved(self) -> tuple[ToldSpeeds, ...]:
-        """The speeds of engines reported since the last call."""
+        """Return the speeds of engines reported since the last call."""
         names, self._unsaved = self._unsaved, set()
         return tuple(
             ToldSpeeds(name, tuple(told.items()))
@@ -177,11 +178,11 @@ class Speeds:
         )
 
     def put_off(self, told: Iterable[ToldSpeeds]) -> None:
-        """Returns speeds that could not be saved to the list of unsaved ones."""
+        """Return speeds that could not be saved to the list of unsaved ones."""
         self._unsaved |= {each.engine for each in told} & self._told.keys()
 
     def learn(self, kept: Iterable[ToldSpeeds]) -> None:
-        """Takes over saved speeds, except for engines with newer reports in this process."""
+        """Take over saved speeds, except for engines with newer reports in this process."""
         for each in kept:
             if each.engine not in self._unsaved:
                 self._told[each.engine] = OrderedDict(each.machines)

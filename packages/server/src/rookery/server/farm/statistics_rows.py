@@ -112,28 +112,27 @@ class Statistics(Table):
         return await self._many(Played, "credits_played", run_id)
 
     async def credit(self, due: Due, credits_: Sequence[Credit]) -> None:
-        """Replaces the contributions that the run was counted for before."""
+        """Replace the contributions that the run was counted for before."""
         async with self._writing() as write:
             await write("credits_drop", due.run)
             await write.each("credits_add", [(due.run, *columns(each)) for each in credits_])
             await write("credits_done", due.run, due.sequence)
 
     async def note_late(self, run: str, task: int, games: int, at: datetime) -> None:
-        """Notes games of a task that came after the end of its run, so that the run is counted
+        """Note games of a task that came after the end of its run, so that the run is counted
         again."""
         async with self._writing() as write:
             await write("credits_late", run, task, games, at)
             await write("credits_again", run)
 
     async def sum_up(self, since: datetime) -> None:
-        """Computes the sums anew, over all time and since `since`."""
+        """Compute the sums anew, over all time and since `since`."""
         async with self._writing() as write:
             await write("statistics_clear")
             await write("statistics_sum_up", since)
 
     async def drop_idle(self, idle: IdleSince, most: int) -> tuple[str, ...]:
-        """Deletes at most `most` idle accounts, each with a line in the log, and returns their
-        names.
+        """Delete at most `most` idle accounts, each with a line in the log, and return their names.
 
         An account is kept if it has a run, games, a machine, a token, a team, rights, an upload or
         any action in the log, if it is blocked, or if an administrator created it."""
@@ -145,7 +144,7 @@ class Statistics(Table):
         return tuple(gone)
 
     async def page(self, period: Period, first: int, count: int) -> tuple[Contributor, ...]:
-        """A page of contributors, largest contribution first."""
+        """Return a page of contributors, largest contribution first."""
         return await self._many(Contributor, "statistics_page", period.value, count, first)
 
     async def search(
@@ -160,14 +159,14 @@ class Statistics(Table):
         return found or ContributionTotals()
 
     async def of_users(self, names: Collection[str]) -> Mapping[str, Mapping[Period, Contributor]]:
-        """The contributions of some users by name and period, as far as counted."""
+        """Return the contributions of some users by name and period, as far as counted."""
         found: dict[str, dict[Period, Contributor]] = {name: {} for name in names}
         for period, who in await self._many(_period_of, "statistics_of_users", list(names)):
             found[who.user_name][period] = who
         return found
 
     async def hours_of(self, users: Sequence[str]) -> Mapping[str, float]:
-        """The core hours of users' machines in all, as far as counted."""
+        """Return the core hours of users' machines in all, as far as counted."""
         return dict(await self._many(_hours_of, "statistics_hours", list(users)))
 
 
@@ -191,11 +190,11 @@ class SpeedRows(Table):
     """Speeds of engines as rows, written by the primary and read by the others."""
 
     async def list_all(self) -> tuple[ToldSpeeds, ...]:
-        """The speeds of all engines, most recently reported last."""
+        """Return the speeds of all engines, most recently reported last."""
         return await self._many(_told_speeds, "speeds_all")
 
     async def save(self, told: ToldSpeeds, now: datetime) -> None:
-        """Replaces the saved speeds of an engine."""
+        """Replace the saved speeds of an engine."""
         machines = [clean(machine) for machine, _ in told.machines]
         async with self._writing() as write:
             await write(

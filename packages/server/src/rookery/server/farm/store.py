@@ -42,7 +42,7 @@ class CommitNotice(msgspec.Struct, frozen=True):
 
 
 def publish_notice(text: str, bus: Bus) -> None:
-    """Passes a received notice to the bus; an unreadable one counts as missed."""
+    """Pass a received notice to the bus; an unreadable one counts as missed."""
     try:
         notice = msgspec.json.decode(text, type=CommitNotice)
     except msgspec.MsgspecError:
@@ -65,7 +65,7 @@ class Notices:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, sequence: int) -> None:
-        """Starts a term: listeners may have missed commits before this one, because the previous
+        """Start a term: listeners may have missed commits before this one, because the previous
         primary died before it sent its notice. They are sent the number, and catch up."""
         self._told = self._sequence = max(self._sequence, sequence)
         if sequence:
@@ -77,12 +77,12 @@ class Notices:
         self._due.set()
 
     def start(self) -> None:
-        """Starts sending; further calls do nothing."""
+        """Start sending; further calls do nothing."""
         if self._task is None:
             self._task = asyncio.create_task(self._send(), name="fleet notices")
 
     async def stop(self) -> None:
-        """Sends what is pending and ends."""
+        """Send what is pending and end."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -117,13 +117,13 @@ OnLoss: TypeAlias = Callable[[str], object]
 
 
 def ignored(_reason: str) -> None:
-    """A callback for owners that learn of a loss from the commits they wait for."""
+    """Do nothing: a callback for owners that learn of a loss from the commits they wait for."""
 
 
 class FleetStore:
     """Creates one group commit per term. Used only on the event loop."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the last four have usual values
         self,
         pool: Pool,
         queries: Queries,
@@ -148,8 +148,8 @@ class FleetStore:
         self._writer: Writer | None = None
 
     async def take(self) -> GroupCommit:
-        """Ends the previous group commit and starts one behind a new fence. By then, the fate of
-        everything the old one sent is decided: raising the fence waits for it or makes it fail."""
+        """End the previous group commit and start one behind a new fence. By then, the fate of
+        everything the old one sent is decided: raising the fence waits for it or make it fail."""
         await self._end("the fence is taken anew")
         self._notices.start()
         self._fence = fence = await self._lease.take()
@@ -169,12 +169,12 @@ class FleetStore:
         return self._commits
 
     def abandon(self, reason: str) -> None:
-        """Fails all callers that wait for a commit, whose outcome is unknown."""
+        """Fail all callers that wait for a commit, whose outcome is unknown."""
         if self._commits is not None:
             self._commits.abandon(reason)
 
     async def publish(self, part: str, body: bytes | None) -> None:
-        """Publishes a part of memory, behind the fence but without waiting for the disk."""
+        """Publish a part of memory, behind the fence but without waiting for the disk."""
         assert self._fence is not None, "there is a term"
         async with self._fence.write() as connection:
             await connection.execute(self._queries["commits_lightly"])
@@ -184,7 +184,7 @@ class FleetStore:
                 await connection.execute(self._queries["activity_put"], part, body)
 
     async def close(self) -> None:
-        """Writes pending changes and ends."""
+        """Write pending changes and end."""
         if self._commits is not None:
             await self._commits.flush(FLUSH_SECONDS)
         await self._end("the store is closed")
@@ -216,7 +216,7 @@ async def open_fleet_store(
     listeners: Collection[CommitListener] = (),
     log: EventLog = quiet,
 ) -> AsyncIterator[FleetStore]:
-    """Opens a store for the length of the block."""
+    """Open a store for the length of the block."""
     store = FleetStore(pool, queries, lease, lost=lost, listeners=listeners, log=log)
     try:
         yield store

@@ -16,10 +16,10 @@ from rookery.core.protocol.checks import Checks
 from rookery.core.protocol.codec import refuse, require
 from rookery.core.protocol.kinds import SETTINGS
 from rookery.core.protocol.runs import PREFIXES, Submission
+from rookery.core.repositories import parse_repository
 from rookery.core.stats.sprt import Sprt
 from rookery.core.stats.walk import pace_of
 from rookery.server.farm import submission_fields
-from rookery.server.farm.repositories import parse_repository
 from rookery.server.farm.rules.assignment import LONG_RATIO, BatchFacts, batch_size, length_ratio
 from rookery.server.farm.rules.lifecycle import MOST_GAMES
 from rookery.server.farm.rules.patterns import BadPattern, check, is_found
@@ -35,7 +35,8 @@ RANDOM_BYTES = 5
 
 
 def run_id(now: datetime, chance: Chance) -> str:
-    """A new run id: four bytes of UNIX seconds, three of their fraction, five random ones."""
+    """Return a new run id: four bytes of UNIX seconds, three of their fraction, five random
+    ones."""
     moment = now.timestamp()
     seconds = int(moment)
     fraction = int((moment - seconds) * FRACTION)
@@ -59,7 +60,7 @@ class KnownBook:
 
 
 def unknown_speed(_engine: str) -> float:
-    """The speed of an engine that nobody has played yet."""
+    """Return the speed of an engine that nobody has played yet."""
     return 0.0
 
 
@@ -87,7 +88,7 @@ class SubmissionContext:
 
 
 def _games(asked: Submission, checks: Checks) -> int:
-    """The number of games, an even one; a sequential test without a number gets the usual
+    """Return the number of games, an even one; a sequential test without a number gets the usual
     maximum."""
     games = asked.plan.games
     if games or not checks.are_right("num_games"):
@@ -100,8 +101,8 @@ def _games(asked: Submission, checks: Checks) -> int:
 
 
 def _batch(spec: Sprt, plan: Plan, context: SubmissionContext) -> int:
-    """A batch size that fits the expected lengths of the test and its games, and a median machine.
-    The test's length is the one expected when the true Elo is one of its bounds."""
+    """Return a batch size that fits the expected lengths of the test and its games, and a median
+    machine. The test's length is the one expected when the true Elo is one of its bounds."""
     nps = reference_nps(plan, context)
     demands = demands_of(plan, context.catalogue)
     facts = BatchFacts(
@@ -114,13 +115,14 @@ def _batch(spec: Sprt, plan: Plan, context: SubmissionContext) -> int:
 
 
 def reference_nps(plan: Plan, context: SubmissionContext) -> float:
-    """The speed that times are scaled to, or by which lengths are estimated without scaling."""
+    """Return the speed that times are scaled to, or by which lengths are estimated without
+    scaling."""
     return known_nps(plan.engine, context) or STOCKFISH_NPS
 
 
 def known_nps(engine: str, context: SubmissionContext) -> float:
-    """The reference speed of an engine's record, else the median of the machines seen so far; 0
-    without both."""
+    """Return the reference speed of an engine's record, else the median of the machines seen so
+    far; 0 without both."""
     return context.catalogue.record(engine).speed.reference or context.speed_of(engine)
 
 
@@ -135,8 +137,9 @@ MOST_PRIORITY = 1000
 def plan_submission(
     asked: Submission, owner: str, context: SubmissionContext, checks: Checks
 ) -> tuple[Plan, Kind]:
-    """The plan and the kind of a submission, with everything checked in one pass. They are good
-    only if the checks have found nothing. `add_commits` adds commits that have to be looked up."""
+    """Return the plan and the kind of a submission, with everything checked in one pass. They are
+    good only if the checks have found nothing. `add_commits` adds commits that have to be looked
+    up."""
     given, field = asked.plan, checks.field
     tc = field(submission_fields.time_control, "tc", given.tc)
     known = context.catalogue
@@ -162,7 +165,7 @@ def plan_submission(
 
 
 def add_commits(plan: Plan, asked: Submission, context: SubmissionContext, checks: Checks) -> Plan:
-    """The plan with the commits of the submission, which by now must have them."""
+    """Return the plan with the commits of the submission, which by now must have them."""
     sides = zip(PREFIXES, plan.sides, strict=True)
     plan = replace(
         plan, sides=tuple(add_commit(side, asked, prefix, checks) for prefix, side in sides)
@@ -177,7 +180,7 @@ def _with_defaults(plan: Plan, asked: Submission, context: SubmissionContext) ->
 
 
 def _master_repo(field: str, given: str) -> str:
-    """The main repository of the submission; empty if it is the official one."""
+    """Return the main repository of the submission; empty if it is the official one."""
     if not given:
         return ""
     found = parse_repository(field, given)
@@ -185,8 +188,8 @@ def _master_repo(field: str, given: str) -> str:
 
 
 def _book_sri(field: str, given: str, known: KnownBook | None) -> str:
-    """The book's hash. For a book stored here the given hash must match; an official book may have
-    changed since it was noted."""
+    """Return the book's hash. For a book stored here the given hash must match; an official book
+    may have changed since it was noted."""
     sri = submission_fields.book_sri(field, given)
     if known is not None and known.kept:
         require(sri in ("", known.sri), field, "the book that is kept here has another hash")
@@ -194,7 +197,7 @@ def _book_sri(field: str, given: str, known: KnownBook | None) -> str:
 
 
 def _check_schemes(given: Plan, context: SubmissionContext, checks: Checks) -> None:
-    """Checks that this server or the workers can fetch the repositories that the submission names;
+    """Check that this server or the workers can fetch the repositories that the submission names;
     sources in engine records are not checked."""
     for prefix, side in zip(PREFIXES, given.sides, strict=True):
         key = submission_fields.repository_key(given, prefix)
@@ -205,7 +208,7 @@ def _check_schemes(given: Plan, context: SubmissionContext, checks: Checks) -> N
 
 
 def _check_speed(asked: Submission, plan: Plan, context: SubmissionContext, checks: Checks) -> None:
-    """Checks the submitter's reference speed, allowed only for an engine that has none."""
+    """Check the submitter's reference speed, allowed only for an engine that has none."""
     nps = asked.reference_nps
     if nps is not None and checks.are_right("new_engine"):
         known = context.catalogue.record(plan.engine).speed.reference
@@ -266,7 +269,7 @@ def _priority(field: str, given: float) -> int:
 
 
 def _info(asked: Submission, plan: Plan, context: SubmissionContext) -> str:
-    """The submitter's info, else the commit's message; long sequential tests are marked."""
+    """Return the submitter's info, else the commit's message; long sequential tests are marked."""
     text = asked.plan.info.strip() or submission_fields.without_bench(asked.side("new").message)
     ratio = length_ratio(plan.time_control, plan.threads, reference_nps(plan, context))
     long = asked.kind.is_marked_long and ratio > LONG_RATIO
@@ -282,7 +285,7 @@ def make_run(
     now: datetime,
     chance: Chance,
 ) -> Run:
-    """The new run, unapproved and without results."""
+    """Return the new run, unapproved and without results."""
     run = create(
         run_id(now, chance),
         plan,
@@ -290,7 +293,6 @@ def make_run(
         context.catalogue,
         now,
         median_nps=context.speed_of(plan.engine),
-        rescheduled_from=asked.rescheduled_from,
     )
-    nps = asked.reference_nps
-    return run if nps is None else with_changes(run, reference_nps=nps)
+    nps = run.reference_nps if asked.reference_nps is None else asked.reference_nps
+    return with_changes(run, rescheduled_from=asked.rescheduled_from, reference_nps=nps)

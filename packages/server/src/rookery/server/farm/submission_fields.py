@@ -9,19 +9,10 @@ from rookery.core.model.engine import STOCKFISH, UPLOADED, Catalogue
 from rookery.core.model.plan import BOOK_NAME, Plan, Side, UciOptions
 from rookery.core.model.timecontrol import BadTimeControl, parse
 from rookery.core.protocol.checks import Checks
-from rookery.core.protocol.codec import WireFault, refuse, require
+from rookery.core.protocol.codec import refuse, require
 from rookery.core.protocol.runs import Submission, side_key
-from rookery.server.farm.repositories import parse_repository
+from rookery.core.repositories import parse_repository
 from rookery.server.farm.rules.patterns import is_whole
-
-
-class Unresolved(WireFault):
-    """{field}: give the 40 hex digits of the commit"""
-
-
-class NoSignature(WireFault):
-    """{field}: give the bench of the commit; its message, as given, names none"""
-
 
 # Single fields. An official worker that gets a bad value ends its process, so nothing doubtful is
 # accepted.
@@ -37,7 +28,7 @@ _TOKEN = re.compile(r"[^\s=]+=[^\s=]*", re.ASCII)
 
 
 def time_control(field: str, text: str) -> str:
-    """The time control in its canonical form."""
+    """Return the time control in its canonical form."""
     try:
         return str(parse(text))
     except BadTimeControl as error:
@@ -45,33 +36,33 @@ def time_control(field: str, text: str) -> str:
 
 
 def commit(field: str, found: str) -> str:
-    """The commit's hash in lower case. An uploaded program has no commit; callers pass the
+    """Return the commit's hash in lower case. An uploaded program has no commit; callers pass the
     beginning of the program's hash instead."""
     if not found:
-        raise Unresolved(field=field)
+        refuse(field, "give the 40 hex digits of the commit")
     require(_COMMIT.fullmatch(found.lower()) is not None, field, "expected 40 hex digits")
     return found.lower()
 
 
 def signature(field: str, found: str, message: str) -> str:
-    """The bench as given, else the last one named in the commit's message."""
+    """Return the bench as given, else the last one named in the commit's message."""
     if not found:
         named = find_bench(message)
         if not named:
-            raise NoSignature(field=field)
+            refuse(field, "give the bench of the commit; its message, as given, names none")
         return named
     require(_SIGNATURE.fullmatch(found) is not None, field, "expected the nodes of a bench")
     return found
 
 
 def find_bench(message: str) -> str:
-    """The last bench named in a commit's message; empty if there is none."""
+    """Return the last bench named in a commit's message; empty if there is none."""
     named = _BENCH.findall(message)
     return str(named[-1]).replace(",", "") if named else ""
 
 
 def without_bench(message: str) -> str:
-    """A commit's message without its bench."""
+    """Return a commit's message without its bench."""
     return _BENCH.sub("", message).strip()
 
 
@@ -111,7 +102,7 @@ def book_depth(field: str, depth: int) -> int:
 
 
 def book_sri(field: str, found: str) -> str:
-    """The hash of a book, 64 characters without a prefix."""
+    """Return the hash of a book, 64 characters without a prefix."""
     if not found:
         return ""
     bare = found.removeprefix("sha384-")
@@ -135,7 +126,7 @@ NO_COMMIT, NO_BENCH = "0" * 40, "1"
 def check_side(
     asked: Submission, prefix: str, tc: str, catalogue: Catalogue, checks: Checks
 ) -> Side:
-    """A side of a submission. `add_commit` adds a commit that has to be looked up."""
+    """Return a side of a submission. `add_commit` adds a commit that has to be looked up."""
     key, side = partial(side_key, prefix=prefix), _program(asked, prefix)
     own = tc if side.tc is None else checks.field(time_control, key("tc"), side.tc)
     checks.field(partial(_engine, catalogue=catalogue), key("engine"), side.engine)
@@ -156,13 +147,13 @@ def check_side(
 
 
 def _program(asked: Submission, prefix: str) -> Side:
-    """The given side; in a tune both sides play the program of the first one."""
+    """Return the given side; in a tune both sides play the program of the first one."""
     side = asked.side(prefix)
     return side if asked.kind.kind.compares else replace(side, binary=asked.side("new").binary)
 
 
 def add_commit(side: Side, asked: Submission, prefix: str, checks: Checks) -> Side:
-    """The side with the commit of the submission, its message and its bench."""
+    """Return the side with the commit of the submission, its message and its bench."""
     given = _program(asked, prefix)
     found = given.commit or given.binary[:COMMIT_DIGITS]
     return replace(
@@ -179,8 +170,8 @@ def _await_commit(side: Side, asked: Submission, prefix: str, checks: Checks) ->
 
 
 def _bench(asked: Submission, prefix: str, checks: Checks, otherwise: str) -> str:
-    """The bench of a side; in a tune, that of the first one. An uploaded program needs none, since
-    its hash identifies it, and that of a branch may be in the message of its commit."""
+    """Return the bench of a side; in a tune, that of the first one. An uploaded program needs none,
+    since its hash identifies it, and that of a branch may be in the message of its commit."""
     prefix = prefix if asked.kind.kind.compares else "new"
     side = asked.side(prefix)
     if not side.signature and (side.binary or otherwise):
@@ -224,7 +215,7 @@ def _nets(field: str, names: tuple[str, ...], engine: str, catalogue: Catalogue)
 
 
 def _repository(plan: Plan, prefix: str, side: Side, catalogue: Catalogue, checks: Checks) -> str:
-    """The repository of a side, else the one in its engine's record."""
+    """Return the repository of a side, else the one in its engine's record."""
     if side.repository:
         return checks.field(parse_repository, repository_key(plan, prefix), side.repository)
     known = checks.are_right(side_key("engine", prefix))
@@ -232,7 +223,7 @@ def _repository(plan: Plan, prefix: str, side: Side, catalogue: Catalogue, check
 
 
 def repository_key(plan: Plan, prefix: str) -> str:
-    """The field in which a side's repository was given."""
+    """Return the field in which a side's repository was given."""
     new, base = plan.sides
     return "tests_repo" if new.repository == base.repository else f"{prefix}_repo"
 

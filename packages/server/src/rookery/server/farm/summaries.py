@@ -8,7 +8,7 @@ from rookery.core.protocol.v1 import SummaryStyle
 
 
 def summary(run: Run, style: SummaryStyle) -> str:
-    """The summary, a few lines of text; computing its statistics takes some hundred
+    """Return the summary, a few lines of text; computing its statistics takes some hundred
     microseconds."""
     wire, results = wire_of(run.kind), run.tally.results
     if style is SummaryStyle.FISHTEST:
@@ -19,8 +19,8 @@ def summary(run: Run, style: SummaryStyle) -> str:
 
 
 def conditions(run: Run) -> str:
-    """The conditions of games, such as `10.0+0.10s Threads=1 Hash=16MB`; for both sides if they
-    differ."""
+    """Return the conditions of games, such as `10.0+0.10s Threads=1 Hash=16MB`; for both sides if
+    they differ."""
     new, base = (_side(run, side) for side in run.plan.sides)
     return new if new == base else f"{new} vs {base}"
 

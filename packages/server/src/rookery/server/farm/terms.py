@@ -51,13 +51,13 @@ class PrimaryTerm:
     def request_task(
         self, now: datetime, machine: Machine, limit: int
     ) -> Decision[Grant | NoTask | Refusal]:
-        """An act: gives the machine a task, if there is one."""
+        """Return an act: gives the machine a task, if there is one."""
         return self.scheduler.request(machine, now, limit=limit)
 
     def update_task(
         self, now: datetime, call: HeldTask, report: Report, find_nps: Callable[[str], float]
     ) -> Decision[TaskVerdict]:
-        """An act: takes a report. If a chart point is due, it gets the speed of the run."""
+        """Take a report, as an act. If a chart point is due, it gets the speed of the run."""
         done = self.reception.update(call, report, now)
         if not done.changes.runs:
             return done
@@ -67,38 +67,38 @@ class PrimaryTerm:
         return Decision(done.answer, with_fields(done.changes, samples=samples))
 
     def seals(self) -> set[str]:
-        """The seals of the credentials with which the active tasks were taken."""
+        """Return the seals of the credentials with which the active tasks were taken."""
         runs = self.working.runs()
         return {task.machine.seal for run_id in runs for task in self.working.tasks(run_id)}
 
     def find_done(self) -> str | None:
-        """The id of the run that this task's command changed, if it was carried out before (empty
-        if it concerns no run); else None."""
+        """Return the id of the run that this task's command changed, if it was carried out before
+        (empty if it concerns no run); else None."""
         key = current_key()
         done = None if key is None or key.used else self._done.get(key.text)
         return None if done is None else done.run
 
     def find_command(self, key: str) -> DoneCommand | None:
-        """The command with this key, if this term knows it."""
+        """Return the command with this key, if this term knows it."""
         return self._done.get(key)
 
     def note_done(self, done: DoneCommand) -> None:
-        """Remembers a command as carried out, at least in memory."""
+        """Remember a command as carried out, at least in memory."""
         self._done[done.key] = done
         if len(self._done) > MOST_DONE:
             del self._done[next(iter(self._done))]
 
     def check_capacity(self) -> None:
-        """Raises QueueFull or StateLost; call it before changing anything."""
+        """Raise QueueFull or StateLost; call it before changing anything."""
         self._commits.check_capacity()
 
     def put(self, changes: Changes) -> None:
-        """Adds changes to the next commit; raises StateLost."""
+        """Add changes to the next commit; raise StateLost."""
         self._put = self._commits.put(changes)
 
     def committed(self) -> asyncio.Future[bool] | None:
-        """A future that tells whether everything put so far was committed; None if it already is.
-        Cancelling it does not cancel the commit."""
+        """Return a future that tells whether everything put so far was committed; None if it
+        already is. Cancelling it does not cancel the commit."""
         return self._commits.committed(self._put)
 
 
@@ -118,22 +118,22 @@ class Store(Protocol):
     def reads(self) -> FleetReads: ...
 
     async def take(self) -> CommitQueue:
-        """Ends the previous commits and takes the fence anew; raises while that is impossible."""
+        """End the previous commits and take the fence anew; raise while that is impossible."""
         ...
 
     async def publish(self, part: str, body: bytes | None) -> None:
-        """Publishes a part of memory for other processes; a body of None confirms the one published
+        """Publish a part of memory for other processes; a body of None confirms the one published
         before."""
         ...
 
     def abandon(self, reason: str) -> None:
-        """Fails all callers that wait for a commit, whose outcome is unknown."""
+        """Fail all callers that wait for a commit, whose outcome is unknown."""
         ...
 
     async def close(self) -> None:
-        """Writes pending changes and ends."""
+        """Write pending changes and end."""
         ...
 
     def stats(self) -> CommitStats:
-        """The counters of the present group commit."""
+        """Return the counters of the present group commit."""
         ...

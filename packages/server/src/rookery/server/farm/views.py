@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rookery.core.errors import NotThere
 from rookery.core.model.machine import Machine
-from rookery.core.model.run import ForeignTask, Run, RunFault
+from rookery.core.model.run import FOREIGN_TASK, Run, RunFault
 from rookery.core.model.task import Task, TaskKey
 from rookery.core.stats.residuals import Colour
 from rookery.server.farm.copies import FleetCopy
@@ -63,7 +63,7 @@ class FleetActivity:
     """When the primary published these figures; None in the primary."""
 
     def speed(self, run_id: str) -> RunSpeed:
-        """The speed of a run; zero until the first measurement."""
+        """Return the speed of a run; zero until the first measurement."""
         return self.speeds.get(run_id, NO_SPEED)
 
 
@@ -108,8 +108,8 @@ class FleetViews:
         self._copy = FleetCopy(primary.reads, primary.clock, in_thread)
 
     def present(self, run_id: str) -> Run | None:
-        """An unfinished run as it is in memory, perhaps not committed yet: for answers that wait
-        for their commit anyway. None also in a process that is not primary."""
+        """Return an unfinished run as it is in memory, perhaps not committed yet: for answers that
+        wait for their commit anyway. None also in a process that is not primary."""
         term = self._primary.present_term()
         return None if term is None else term.working.runs().get(run_id)
 
@@ -121,7 +121,7 @@ class FleetViews:
         return found or await self._primary.reads.run(run_id)
 
     async def known_run(self, run_id: str) -> Run:
-        """The run; raises UnknownRun."""
+        """Return the run; raise UnknownRun."""
         run = await self.run(run_id)
         if run is None:
             raise UnknownRun(run=run_id)
@@ -151,7 +151,7 @@ class FleetViews:
         return await self._primary.reads.task_page(run_id, first, count)
 
     async def tasks_at_play(self, runs: Collection[str] | None = None) -> tuple[Task, ...]:
-        """The active tasks of these runs, or of all."""
+        """Return the active tasks of these runs, or of all."""
         term = self._primary.present_term()
         if term is None:
             return await self._primary.reads.tasks_at_play(runs)
@@ -161,13 +161,14 @@ class FleetViews:
         return found
 
     async def own_task(self, call: HeldTask) -> Task:
-        """The caller's task, active or not; raises UnknownRun, UnknownTask or ForeignTask."""
+        """Return the caller's task, active or not; raise UnknownRun, UnknownTask, or RunFault for
+        another's task."""
         task = await self.task(call.run, call.task)
         if task is None:
             await self.known_run(call.run)
             raise UnknownTask(run=call.run, task=call.task)
         if not call.is_about(task):
-            raise ForeignTask
+            raise RunFault(FOREIGN_TASK)
         return task
 
     async def last_seen(self, tasks: Iterable[Task]) -> dict[TaskKey, datetime]:
@@ -183,7 +184,7 @@ class FleetViews:
         return diagnose(run, FleetView(await self._working(), now), now)
 
     async def machine(self, short_name: str) -> KnownMachine | None:
-        """A machine that asked for a task recently."""
+        """Return a machine that asked for a task recently."""
         working = await self._working()
         state = working.machines.get(short_name)
         return None if state is None else _describe_known(working, state)
@@ -223,13 +224,13 @@ class FleetViews:
         return found
 
     async def _working(self) -> WorkingSet:
-        """The working set, for reads that need not wait for a commit."""
+        """Return the working set, for reads that need not wait for a commit."""
         term = self._primary.present_term()
         return await self._copy.working() if term is None else term.working
 
 
 async def find_waiting_machines(working: WorkingSet, now: datetime) -> list[Machine]:
-    """The machines that asked for a task not long ago and found none."""
+    """Return the machines that asked for a task not long ago and found none."""
     waiting, names = list[Machine](), working.machines.names()
     for start in range(0, len(names), MACHINES_AT_ONCE):
         part = names[start : start + MACHINES_AT_ONCE]

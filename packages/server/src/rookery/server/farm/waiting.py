@@ -54,8 +54,8 @@ class WaitingLine:
     async def task_for(
         self, machine: Machine, *, limit: int, seconds: float
     ) -> Grant | NoTask | Refusal:
-        """Gives a task as soon as there is one, or after `seconds` the answer that there is none;
-        raises what a request for a task raises."""
+        """Give a task as soon as there is one, or after `seconds` the answer that there is none;
+        raise what a request for a task raises."""
         loop = asyncio.get_running_loop()
         until = loop.time() + min(seconds, LONGEST_SECONDS)
         while True:
@@ -69,7 +69,7 @@ class WaitingLine:
                 return answer
 
     async def _called(self, machine: Machine, limit: int, seconds: float) -> bool:
-        """Waits in the line; returns whether there may be a task now."""
+        """Wait in the line; return whether there may be a task now."""
         place, name = _Place(machine, limit), machine.short_name
         if former := self._line.pop(name, None):
             former.replaced = True
@@ -89,7 +89,7 @@ class WaitingLine:
         return not place.replaced
 
     async def _look_out(self) -> None:
-        """Watches for opened runs as long as any machine waits."""
+        """Watch for opened runs as long as any machine waits."""
         try:
             while self._line:
                 await asyncio.sleep(self._look_seconds)
@@ -107,7 +107,7 @@ class WaitingLine:
             await asyncio.sleep(PAUSE_SECONDS if called else 0)
 
     def _call(self, name: str) -> bool:
-        """Wakes a machine if there is something for it, and returns whether it did."""
+        """Wake a machine if there is something for it, and return whether it did."""
         place = self._line.get(name)
         if place is None:
             return False
@@ -124,7 +124,7 @@ class WaitingLine:
         return True
 
     def _opened(self) -> object:
-        """A value that changes whenever a run becomes open for machines or the working set is
-        replaced."""
+        """Return a value that changes whenever a run becomes open for machines or the working set
+        is replaced."""
         term = self._fleet.primary.present_term()
         return None if term is None else (term, term.working.index.opened)

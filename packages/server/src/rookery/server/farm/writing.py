@@ -100,7 +100,7 @@ class PendingRows:
         self.purging |= dict.fromkeys(changes.purged)
 
     def touched(self) -> set[str]:
-        """The runs that readers may need to read again."""
+        """Return the runs that readers may need to read again."""
         of_tasks = {run for run, _ in self.tasks}
         return self.runs.keys() | of_tasks | {event.run for event in self.events if event.run}
 
@@ -149,7 +149,7 @@ class Backlog:
         self._recalled.update((each.short_name, each) for each in changes.recalled)
 
     def take(self, most: int) -> Slice:
-        """The next slice; closings go first."""
+        """Return the next slice; closings go first."""
         closed = self._take_closed(most)
         most -= len(closed)
         seen = tuple(self._seen.popitem() for _ in range(min(most, len(self._seen))))
@@ -185,10 +185,6 @@ Rows = tuple[str, list[Columns]]
 """The name of a query and the rows for it."""
 
 
-class RowsMissing(Problem):
-    """Not all of {expected} rows that were to be changed are there: somebody else writes them."""
-
-
 class _Fixed(NamedTuple):
     """The fixed parts of a run as they were last stored."""
 
@@ -211,16 +207,20 @@ class Writer:
         self._periods: dict[str, int] = {}
 
     async def write(self, gathered: PendingRows, sequence: int) -> None:
-        """Writes a round, all of it or nothing; the error tells whether the outcome is known."""
+        """Write a round, all of it or nothing; the error tells whether the outcome is known."""
         rows = {part: some for part, some in self._list_rows(gathered, sequence) if some}
         sql, columns = self._statements.joined(rows)
         try:
             await self._rounds.write(sql, sequence, expected(rows), *columns)
         except asyncpg.DivisionByZeroError:
-            raise RowsMissing(expected=expected(rows)) from None
+            raise Problem(
+                "Not all of {expected} rows that were to be changed are there: somebody else "
+                "writes them.",
+                expected=expected(rows),
+            ) from None
 
     async def close(self) -> None:
-        """Gives back the connection of the rounds."""
+        """Give back the connection of the rounds."""
         await self._rounds.close()
 
     def _list_rows(self, gathered: PendingRows, sequence: int) -> Iterator[Rows]:
@@ -237,7 +237,8 @@ class Writer:
             yield from _list_rare_rows(gathered)
 
     def _runs(self, gathered: PendingRows, sequence: int) -> Iterator[Rows]:
-        """New and modified runs with new entries of their trails, and the other changed runs."""
+        """Yield new and modified runs with new entries of their trails, and the other changed
+        runs."""
         new: list[Columns] = []
         moved: list[Columns] = []
         trail: list[Columns] = []
@@ -305,7 +306,7 @@ class Writer:
         yield "samples_thin", [*thinned.items()]
 
     async def follow(self, following: Slice) -> None:
-        """Writes a slice in a separate transaction, without waiting for the disk."""
+        """Write a slice in a separate transaction, without waiting for the disk."""
         for key in following.closed:
             self._machines.pop(key, None)
         seen = [(*key, at) for key, at in following.seen]
@@ -317,7 +318,7 @@ class Writer:
             await self._insert(connection, "recalled_put", recalled)
 
     async def _insert(self, connection: Connection, query: str, rows: Sequence[Columns]) -> None:
-        """Runs a query with many rows, each column packed as one parameter."""
+        """Run a query with many rows, each column packed as one parameter."""
         if rows:
             sql = self._queries[query]
             await connection.execute(sql, *packed(sql, rows))
@@ -338,7 +339,7 @@ def _list_rare_rows(gathered: PendingRows) -> Iterator[Rows]:
 
 
 def _list_notifications(gathered: PendingRows) -> Iterator[Columns]:
-    """The notifications to people that follow from these events."""
+    """Yield the notifications to people that follow from these events."""
     for event in gathered.events:
         if found := find_notification(event, gathered.runs.get(event.run)):
             yield clean_columns(found)

@@ -53,25 +53,25 @@ class FileAccessRows(Table):
     """The rows of the engines of files and of repeated uploads; a change notifies all processes."""
 
     async def list_engines(self) -> Mapping[str, str]:
-        """The engine of each file that was uploaded for one."""
+        """Return the engine of each file that was uploaded for one."""
         return dict(await self._many(_pair, "file_engines_all"))
 
     async def add(self, file: str, engine: str) -> None:
-        """Sets the engine of a file; does nothing where it has one."""
+        """Set the engine of a file; do nothing where it has one."""
         async with self._writing() as write:
             await write("file_engines_add", file, engine)
             await write("engines_changed", engine)
 
     async def remove(self, file: str) -> None:
-        """Removes everything about a file."""
+        """Remove everything about a file."""
         async with self._writing() as write:
             await write("file_engines_remove", file)
             await write("repeated_uploads_forget", file)
             await write("engines_changed", "")
 
     async def load_usage(self, user: str, limit: int | None) -> StoredUsage:
-        """The usage of a user; `limit` is the site's limit for users without a quota of their
-        own."""
+        """Return the usage of a user; `limit` is the site's limit for users without a quota of
+        their own."""
         found = await self._one(StoredUsage, "uploads_of", user, limit)
         assert found is not None
         return found
@@ -81,7 +81,7 @@ class FileAccessRows(Table):
         return await self._many(RepeatedUpload, "repeated_uploads_all")
 
     async def add_repeat(self, repeat: RepeatedUpload, *, limit: int | None = None) -> None:
-        """Adds a repeated upload, which counts towards the user's quota; raises QuotaExceeded. Does
+        """Add a repeated upload, which counts towards the user's quota; raise QuotaExceeded. Do
         nothing if it exists already."""
         async with self._writing() as write:
             await lock_quota(write, repeat.user, limit)
@@ -110,7 +110,7 @@ class FileAccess:
         self._repeats: dict[str, tuple[RepeatedUpload, ...]] = {}
 
     async def load(self) -> None:
-        """Reads everything from the database: at the start, and after a change by any process."""
+        """Read everything from the database: at the start, and after a change by any process."""
         self._engine_of = await self.rows.list_engines()
         found: defaultdict[str, list[RepeatedUpload]] = defaultdict(list)
         for repeat in await self.rows.list_repeats():
@@ -118,7 +118,7 @@ class FileAccess:
         self._repeats = {file: tuple(repeats) for file, repeats in found.items()}
 
     def see(self, viewer: str | None) -> FileSight:
-        """What the viewer may see, for lists that the database searches and pages."""
+        """Return what the viewer may see, for lists that the database searches and pages."""
         secret = [file for file in self._engine_of if not self._may_see_first(viewer, file)]
         repeats = {file: found for file in secret if (found := self.visible_repeat(viewer, file))}
         return FileSight(tuple(file for file in secret if file not in repeats), repeats)
@@ -127,8 +127,8 @@ class FileAccess:
         return self._may_see_first(viewer, file) or self.visible_repeat(viewer, file) is not None
 
     def visible_repeat(self, viewer: str | None, file: str) -> RepeatedUpload | None:
-        """The repeated upload through which the viewer sees a file; None where they see the first
-        upload, or nothing."""
+        """Return the repeated upload through which the viewer sees a file; None where they see the
+        first upload, or nothing."""
         if self._may_see_first(viewer, file):
             return None
         found = self._repeats.get(file, ())
@@ -141,7 +141,7 @@ class FileAccess:
         return not engine or self._privacy.may_see_engine(viewer, engine)
 
     def engine_of(self, file: str) -> str:
-        """The engine that a file was uploaded for; empty for none."""
+        """Return the engine that a file was uploaded for; empty for none."""
         return self._engine_of.get(file, "")
 
     def is_private(self, file: str) -> bool:
@@ -153,7 +153,7 @@ class FileAccess:
         return engines <= self._engines.private.keys()
 
     def check_engine(self, viewer: str, engine: str) -> None:
-        """Raises BadParameter unless the viewer may upload a file for this engine."""
+        """Raise BadParameter unless the viewer may upload a file for this engine."""
         seen = self._privacy.may_see_engine(viewer, engine)
         if engine and not (seen and engine in self._engines.catalogue.engines):
             raise BadParameter(name="engine", text="expected an engine that is known here")
@@ -164,7 +164,7 @@ class FileAccess:
             await self.load()
 
     async def add_repeat(self, repeat: RepeatedUpload, *, limit: int | None = None) -> None:
-        """Adds a repeated upload; raises QuotaExceeded."""
+        """Add a repeated upload; raise QuotaExceeded."""
         await self.rows.add_repeat(repeat, limit=limit)
         await self.load()
 
@@ -173,7 +173,7 @@ class FileAccess:
         await self.load()
 
     async def remove(self, file: str) -> None:
-        """Forgets a removed file, whose name may be given to another one later."""
+        """Forget a removed file, whose name may be given to another one later."""
         if file in self._engine_of or file in self._repeats:
             await self.rows.remove(file)
             await self.load()

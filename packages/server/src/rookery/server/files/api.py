@@ -34,7 +34,7 @@ async def list_books(books: BookStore, access: FileAccess, caller: Caller | None
 async def get_book(
     books: BookStore, access: FileAccess, caller: Caller | None, name: v1.BookName
 ) -> v1.BookEntry:
-    """A book."""
+    """Return a book."""
     kept = await find_visible_book(books, access, name_of_caller(caller), name)
     if kept is not None:
         return _entry(books, kept)

@@ -22,9 +22,9 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.server.db.access import load_database_name
 from rookery.server.db.backup import (
-    BackupFailed,
+    BACKUP_FAILED,
+    RESTORE_FAILED,
     Programs,
-    RestoreFailed,
     backup,
     check_place,
     restore,
@@ -32,7 +32,7 @@ from rookery.server.db.backup import (
 from rookery.server.db.connecting import OwnConnection, connect
 from rookery.server.db.migrations import Migration
 from rookery.server.db.pool import CONNECT_SECONDS, Queries
-from rookery.server.db.target import Target, sync
+from rookery.server.db.target import Problem, Target, sync
 from rookery.server.files.blobs import FolderBlobs
 from rookery.server.files.copying import (
     TABLES,
@@ -96,8 +96,8 @@ class BackupFolder:
         return sorted(path.stem for path in self.path.glob(f"rookery-*{DUMP}"))
 
     def read_list(self, name: str) -> FileList:
-        """The list of a backup. A list that was cut short has no count, perhaps after a broken
-        line."""
+        """Return the list of a backup. A list that was cut short has no count, perhaps after a
+        broken line."""
         files, count = dict[tuple[str, str], CopiedBlob](), None
         for line in (self.path / f"{name}{LIST}").read_text("ascii").splitlines():
             words = line.split()
@@ -111,7 +111,7 @@ class BackupFolder:
         return FileList(files, count)
 
     def write_list(self, name: str, files: Sequence[tuple[str, CopiedBlob]]) -> None:
-        """Writes the list to the disk, with the number of files in its last line."""
+        """Write the list to the disk, with the number of files in its last line."""
         lines = [f"{kind} {each.key} {each.size} {each.sha256}\n" for kind, each in files]
         path = self.path / f"{name}{LIST}"
         # The list is secret too: the server gives a private net to anybody who knows its digest.
@@ -121,14 +121,14 @@ class BackupFolder:
         sync(self.path)
 
     def name_dump(self, draft: Path, name: str) -> None:
-        """Completes a backup whose list is written."""
+        """Complete a backup whose list is written."""
         draft.replace(self.dump(name))
         sync(self.path)
 
     def prune(self, keep: int) -> int:
-        """Removes all but the newest `keep` backups, and the files that only those named; returns
-        the number of removed backups. If a list is damaged, nobody knows which files are still
-        needed, so all files stay."""
+        """Remove all but the newest `keep` backups, and the files that only those named; return the
+        number of removed backups. If a list is damaged, nobody knows which files are still needed,
+        so all files stay."""
         names = self.names()
         old = names[: max(0, len(names) - keep)]
         for name in old:
@@ -143,19 +143,19 @@ class BackupFolder:
         return len(old)
 
     def make(self) -> None:
-        """Creates the folder, and the one for files, which only this account may enter even if the
-        backup folder existed before. Raises BackupFailed."""
+        """Create the folder, and the one for files, which only this account may enter even if the
+        backup folder existed before. Raise a Problem if that fails."""
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.path / FILES).mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
-            raise BackupFailed(reason=f"{self.path}: {error.strerror}") from None
+            raise Problem(BACKUP_FAILED, reason=f"{self.path}: {error.strerror}") from None
         with contextlib.suppress(OSError):  # a file system that knows no rights
             (self.path / FILES).chmod(0o700)
 
     def place(self, threads: Threads, clock: Clock) -> FilePlace:
-        """The place of the backup's files. No disk space is kept in reserve there, because the
-        database is elsewhere."""
+        """Return the place of the backup's files. No disk space is kept in reserve there, because
+        the database is elsewhere."""
         folder = self.path / FILES
         health = StorageHealth(str(folder), threads, clock)
         return FilePlace(
@@ -177,7 +177,7 @@ class BackupTools:
 
 
 async def back_up(tools: BackupTools, folder: BackupFolder, *, keep: int = 0) -> BackupReport:
-    """Makes one more backup in the folder, then removes all but the newest `keep`; 0 for none."""
+    """Make one more backup in the folder, then remove all but the newest `keep`; 0 for none."""
     threads, began = tools.threads, tools.clock.seconds()
     await threads.io(folder.make)
     name = tools.clock.now().strftime(NAME)
@@ -212,7 +212,7 @@ async def back_up(tools: BackupTools, folder: BackupFolder, *, keep: int = 0) ->
 
 @asynccontextmanager
 async def lock_file_removal(tools: BackupTools) -> AsyncIterator[OwnConnection]:
-    """Holds the lock of backups on a separate connection: no server removes a file until the block
+    """Hold the lock of backups on a separate connection: no server removes a file until the block
     ends."""
     connection = await connect(tools.target, seconds=CONNECT_SECONDS)
     try:
@@ -221,7 +221,7 @@ async def lock_file_removal(tools: BackupTools) -> AsyncIterator[OwnConnection]:
             await connection.execute(tools.queries["files_hold"])
         yield connection
     except TimeoutError:
-        raise BackupFailed(reason="another backup is under way") from None
+        raise Problem(BACKUP_FAILED, reason="another backup is under way") from None
     finally:
         await connection.close()
 
@@ -232,7 +232,7 @@ async def _list_all(tools: BackupTools, connection: OwnConnection, kind: str) ->
 
 
 def _read_known(folder: BackupFolder) -> dict[tuple[str, str], CopiedBlob]:
-    """The files of earlier backups, which need not be read again."""
+    """Return the files of earlier backups, which need not be read again."""
     known: dict[tuple[str, str], CopiedBlob] = {}
     for name in folder.names():
         known |= folder.read_list(name).files
@@ -247,7 +247,7 @@ async def _copy_kind(
     known: dict[tuple[str, str], CopiedBlob],
     counts: CopyCounts,
 ) -> list[CopiedBlob]:
-    """Copies the files that the folder lacks; returns all of `keys` that it has then."""
+    """Copy the files that the folder lacks; return all of `keys` that it has then."""
     threads = tools.threads
     place = folder.place(threads, tools.clock)
     copier = Copier(kind, tools.files, place, threads, counts, tools.note)
@@ -272,12 +272,12 @@ async def restore_backup(
     known: Sequence[Migration],
     force: bool = False,
 ) -> CopyCounts:
-    """Restores a backup: first its files, each checked against its digest, then the database."""
+    """Restore a backup: first its files, each checked against its digest, then the database."""
     threads, counts = tools.threads, CopyCounts()
     await check_place(tools.target, force=force)
     listed = await threads.io(folder.read_list, name)
     if not listed.is_whole:
-        raise RestoreFailed(reason=f"the list {name}{LIST} is damaged or cut short")
+        raise Problem(RESTORE_FAILED, reason=f"the list {name}{LIST} is damaged or cut short")
     wanted = listed.files
     place = folder.place(threads, tools.clock)
     for kind in TABLES:
@@ -286,16 +286,16 @@ async def restore_backup(
         keys = [key for of_kind, key in wanted if of_kind == kind]
         for copied in await copier.copy(keys):
             if copied != wanted[kind, copied.key]:
-                raise RestoreFailed(reason=f"the file {kind}/{copied.key} is damaged")
+                raise Problem(RESTORE_FAILED, reason=f"the file {kind}/{copied.key} is damaged")
     if counts.lost:
-        raise RestoreFailed(reason=f"the backup lacks the file {counts.lost[0]}")
+        raise Problem(RESTORE_FAILED, reason=f"the backup lacks the file {counts.lost[0]}")
     dump = folder.dump(name)
     await restore(tools.target, dump, tools.programs, known=known, force=force)
     return counts
 
 
 async def claim_files(tools: BackupTools) -> None:
-    """Marks a place without a mark as this database's, after a restore. Raises ForeignFiles if it
+    """Mark a place without a mark as this database's, after a restore. Raise ForeignFiles if it
     belongs to another database; then nothing in it is removed."""
     connection = await connect(tools.target, seconds=CONNECT_SECONDS)
     try:
@@ -306,11 +306,11 @@ async def claim_files(tools: BackupTools) -> None:
 
 
 def choose_backup(folder: BackupFolder, name: str = "") -> str:
-    """The backup of that name, or the newest one; raises RestoreFailed."""
+    """Return the backup of that name, or the newest one; raise a Problem if it is not there."""
     names = folder.names()
     wanted = name.removesuffix(DUMP) or (names[-1] if names else "")
     if wanted not in names:
-        raise RestoreFailed(
-            reason=" ".join(f"there is no backup {wanted} in {folder.path}".split())
+        raise Problem(
+            RESTORE_FAILED, reason=" ".join(f"there is no backup {wanted} in {folder.path}".split())
         )
     return wanted

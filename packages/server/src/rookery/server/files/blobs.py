@@ -46,19 +46,19 @@ class Draft(Protocol):
     """A blob that is being written; it gets its key by `keep`."""
 
     def write(self, data: bytes) -> None:
-        """Appends bytes; raises DiskNearlyFull or StorageAway."""
+        """Append bytes; raise DiskNearlyFull or StorageAway."""
         ...
 
     def open(self) -> BinaryIO:
-        """A local file with what was written so far; only before `keep`."""
+        """Return a local file with what was written so far; only before `keep`."""
         ...
 
     def keep(self) -> str:
-        """Makes the blob durable and returns its key; raises StorageAway."""
+        """Make the blob durable and return its key; raise StorageAway."""
         ...
 
     def drop(self) -> None:
-        """Removes what was written; does nothing after `keep`."""
+        """Remove what was written; do nothing after `keep`."""
         ...
 
 
@@ -67,21 +67,22 @@ class Blobs(Protocol):
     call may raise StorageAway."""
 
     def draft(self, key: str = "") -> Draft:
-        """Begins a new blob; only copies of blobs give a key."""
+        """Begin a new blob; only copies of blobs give a key."""
         ...
 
     def open(self, key: str, start: int = 0) -> BinaryIO:
-        """A file with the bytes from `start` on, read on demand; raises UnknownBlob."""
+        """Return a file with the bytes from `start` on, read on demand; raise UnknownBlob."""
         ...
 
     def fetch(self, key: str) -> BinaryIO:
-        """A local file with all bytes, so that reading it waits for nothing; raises UnknownBlob."""
+        """Return a local file with all bytes, so that reading it waits for nothing; raise
+        UnknownBlob."""
         ...
 
     def has(self, key: str) -> bool: ...
 
     def remove(self, key: str) -> None:
-        """Removes a blob; does nothing for an unknown key."""
+        """Remove a blob; do nothing for an unknown key."""
         ...
 
     def list_all(self, *, older_than_seconds: float = 0.0) -> Iterator[ListedBlob]:
@@ -89,12 +90,13 @@ class Blobs(Protocol):
         ...
 
     def sign(self, key: str, seconds: int) -> str:
-        """A URL at which anybody can fetch the blob for `seconds`; empty if the store has none."""
+        """Return a URL at which anybody can fetch the blob for `seconds`; empty if the store has
+        none."""
         ...
 
 
 def write_blob(blobs: Blobs, data: bytes) -> str:
-    """Stores the bytes and returns their key; a failure leaves nothing behind."""
+    """Store the bytes and return their key; a failure leaves nothing behind."""
     draft = blobs.draft()
     try:
         draft.write(data)
@@ -114,15 +116,15 @@ def make_key() -> str:
 
 
 def check_key(key: str) -> str:
-    """Returns a valid key; raises UnknownBlob for a text that is none."""
+    """Return a valid key; raise UnknownBlob for a text that is none."""
     if len(key) != 2 * KEY_BYTES or not key.isalnum() or not key.isascii():
         raise UnknownBlob(key)
     return key
 
 
 def check_free_space(descriptor: int, reserve: int, size: int) -> None:
-    """Raises DiskNearlyFull if `size` more bytes would leave less than the reserve on the disk of
-    an open file."""
+    """Raise DiskNearlyFull if `size` more bytes would leave less than the reserve on the disk of an
+    open file."""
     disk = os.fstatvfs(descriptor)
     if disk.f_bavail * disk.f_frsize < reserve + size:
         raise DiskNearlyFull
@@ -130,7 +132,7 @@ def check_free_space(descriptor: int, reserve: int, size: int) -> None:
 
 @contextlib.contextmanager
 def refusing_when_full() -> Iterator[None]:
-    """Turns the error of a write on a full disk into DiskNearlyFull, since other writes may have
+    """Turn the error of a write on a full disk into DiskNearlyFull, since other writes may have
     used the space after the check."""
     try:
         yield
@@ -142,7 +144,7 @@ def refusing_when_full() -> Iterator[None]:
 
 @contextlib.contextmanager
 def translated_errors() -> Iterator[None]:
-    """Turns errors of an unavailable file system into StorageAway; a full one is reported as
+    """Turn errors of an unavailable file system into StorageAway; a full one is reported as
     full."""
     try:
         yield
@@ -209,7 +211,8 @@ class FolderBlobs:
         return ""
 
     def path(self, key: str) -> Path:
-        """The path of a blob, which need not exist; raises UnknownBlob for text that is no key."""
+        """Return the path of a blob, which need not exist; raise UnknownBlob for text that is no
+        key."""
         return self._folder / check_key(key)[:FOLDER_CHARACTERS] / key
 
 
@@ -253,7 +256,7 @@ class FolderDraft:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Removes the unfinished files of dead processes in all folders of blobs below `folder`, which
+    """Remove the unfinished files of dead processes in all folders of blobs below `folder`, which
     must be on a local disk."""
     for path in folder.glob(f"*/*/*{UNFINISHED}"):
         with contextlib.suppress(OSError), path.open("rb") as file:

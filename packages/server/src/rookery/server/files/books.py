@@ -17,13 +17,13 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.core.model.actor import Actor
 from rookery.core.model.plan import BOOK_NAME, is_book_of_chess960
-from rookery.core.model.run import Run, RunFault
+from rookery.core.model.run import NotYours, Run, RunFault
 from rookery.server.files.access import FileAccess
 from rookery.server.files.blobs import Blobs
 from rookery.server.files.store import (
-    FileInUse,
+    FILE_IN_USE,
+    NOT_YOUR_FILE,
     FileRefused,
-    NotYourFile,
     UnknownFile,
     UserFileRows,
     UserFileStore,
@@ -34,8 +34,7 @@ PACKAGE_USER = "rookery"
 """The user shown for the books in the package."""
 
 
-class BookTaken(RunFault):
-    """there is another book {name} already; remove it first, or choose another name"""
+BOOK_TAKEN = "there is another book {name} already; remove it first, or choose another name"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +89,19 @@ class BookStore(UserFileStore[BookRows]):
     async def upload(
         self, pieces: AsyncIterator[bytes], name: str, user: str, engine: str = ""
     ) -> StoredBook:
-        """Stores a book; the same book again is no error. Raises FileRefused, BookTaken or
+        """Store a book; the same book again is no error. Raise FileRefused, RunFault or
         QuotaExceeded."""
         if BOOK_NAME.fullmatch(name) is None:
             raise FileRefused("A book's name is a file name that ends in .epd or .pgn.")
         if name in await self.load_shipped():
-            raise BookTaken(name=name)
+            raise RunFault(BOOK_TAKEN, name=name)
         reader = BookReader(name)
         found = await receive(pieces, self.blobs, self._threads, reader)
         hashes, now = (found.sha256, reader.sri), self._clock.now()
         new = StoredBook(name, found.blob, found.size, *hashes, reader.openings, user, now)
         kept = await self._add(new, engine)
         if kept.sha256 != new.sha256:
-            raise BookTaken(name=name)
+            raise RunFault(BOOK_TAKEN, name=name)
         return kept
 
     async def by_name(self, name: str) -> StoredBook | None:
@@ -113,19 +112,19 @@ class BookStore(UserFileStore[BookRows]):
         return tuple(sorted(kept, key=lambda book: book.name))
 
     async def remove(self, name: str, actor: Actor, unfinished: Iterable[Run]) -> StoredBook:
-        """Removes a book; raises UnknownFile, NotYourFile or FileInUse."""
+        """Remove a book; raise UnknownFile, NotYours, or RunFault if it is in use."""
         book = await self.by_name(name)
         if book is None:
             raise UnknownFile(kind="book", name=name)
         if not book.blob or not (actor.approver or actor.name == book.user):
-            raise NotYourFile(kind="book")
+            raise NotYours(NOT_YOUR_FILE, kind="book")
         if any(run.plan.book == name for run in unfinished):
-            raise FileInUse(kind="book", name=name)
+            raise RunFault(FILE_IN_USE, kind="book", name=name)
         await self._remove(book)
         return book
 
     def open(self, book: StoredBook, start: int = 0) -> BinaryIO:
-        """A file with the text from `start` on; blocks, and raises UnknownBlob."""
+        """Return a file with the text from `start` on; blocks, and raises UnknownBlob."""
         if book.blob:
             return self.blobs.open(book.blob, start)
         file = books.demo_path().open("rb")
@@ -133,7 +132,7 @@ class BookStore(UserFileStore[BookRows]):
         return file
 
     async def load_shipped(self) -> dict[str, StoredBook]:
-        """The books in the package, by name; read once."""
+        """Return the books in the package, by name; read once."""
         async with self._load_lock:
             if not self._shipped:
                 self._shipped = await self._threads.io(_read_shipped)
@@ -229,7 +228,7 @@ def _check_position(line: str, number: int, name: str) -> None:
 
 
 def _check_games(head: str, name: str) -> None:
-    """Replays the complete games at the beginning of a book; raises FileRefused."""
+    """Replay the complete games at the beginning of a book; raise FileRefused."""
     import chess.pgn
 
     marks = [found.start() for found in _GAME.finditer(head)]
@@ -258,7 +257,7 @@ def _check_games(head: str, name: str) -> None:
 async def list_visible_books(
     books: BookStore, access: FileAccess, viewer: str | None
 ) -> tuple[Sequence[StoredBook], Mapping[str, OfficialBook]]:
-    """The stored books that the viewer may see, and the books that workers download from
+    """Return the stored books that the viewer may see, and the books that workers download from
     elsewhere, by name."""
     stored = [each for each in await books.list_all() if access.may_see(viewer, each.name)]
     others = sorted(books.official.keys() - {each.name for each in stored})

@@ -95,7 +95,7 @@ class Bucket:
         self._has_ranges = True
 
     def put(self, path: str, file: BinaryIO, headers: dict[str, str]) -> None:
-        """Uploads the whole file. Raises DoubtfulCall if it took too long, since the uplink may be
+        """Upload the whole file. Raise DoubtfulCall if it took too long, since the uplink may be
         slow."""
         import obstore
 
@@ -164,7 +164,7 @@ class Bucket:
             obstore.delete(self._store, path)
 
     def list_all(self, folder: str) -> Iterator[Any]:
-        """The metadata that obstore gives for each object in a folder."""
+        """Yield the metadata that obstore gives for each object in a folder."""
         import obstore
 
         with translated_errors(missing_is_away=True):
@@ -178,7 +178,7 @@ class Bucket:
             return str(obstore.sign(self._store, "GET", path, timedelta(seconds=seconds)))
 
     def probe(self, writes: bool) -> None:
-        """Reads a small object, or with `writes` writes it first; raises StorageAway."""
+        """Read a small object, or with `writes` writes it first; raise StorageAway."""
         if writes:
             self.put(PROBE, io.BytesIO(b"rookery"), {})
         self.has(PROBE)
@@ -211,7 +211,7 @@ def _make_store(address: BucketAddress, seconds: int, *, whole: int) -> "S3Store
 class BucketBlobs:
     """The blobs of one kind in a bucket, below their own prefix."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - settings of one place, made in one place
         self,
         bucket: Bucket,
         name: str,
@@ -222,7 +222,7 @@ class BucketBlobs:
         reserve: int = RESERVE,
         headers: dict[str, str] | None = None,
     ) -> None:
-        """The storage sends `headers` with every blob that is fetched from it directly."""
+        """Let the storage send `headers` with every blob that is fetched from it directly."""
         self._bucket = bucket
         self._name = name
         self._health = health
@@ -253,7 +253,7 @@ class BucketBlobs:
         return cast("BinaryIO", io.BufferedReader(_PiecedFile(first, pieces), RANGE))
 
     def _read_ranges(self, path: str, start: int, *, last: int) -> Iterator[bytes]:
-        """The ranges from `start` on; a short one is the last of the object."""
+        """Yield the ranges from `start` on; a short one is the last of the object."""
         while last == RANGE:
             with self._health.watch("get"):
                 piece = self._bucket.read(path, start) or b""
@@ -342,7 +342,7 @@ class BucketDraft:
 
 
 def _open_spool(folder: Path) -> BinaryIO:
-    """Creates an unnamed file."""
+    """Create an unnamed file."""
     folder.mkdir(parents=True, exist_ok=True)
     return cast("BinaryIO", tempfile.TemporaryFile(dir=folder))
 

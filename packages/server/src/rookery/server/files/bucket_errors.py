@@ -12,7 +12,7 @@ from rookery.server.files.blobs import DoubtfulCall
 def translated_errors(
     *, missing_is_away: bool = False, slow_is_doubtful: bool = False
 ) -> Iterator[None]:
-    """Turns obstore's errors into StorageAway; a missing object remains FileNotFoundError."""
+    """Turn obstore's errors into StorageAway; a missing object remains FileNotFoundError."""
     from obstore.exceptions import BaseError
 
     try:

@@ -51,7 +51,7 @@ class FileCheck:
         self._contents = contents
 
     async def check(self, orphan_seconds: float) -> AsyncIterator[CheckedKind]:
-        """Checks kind by kind. Rows are read first: a file is stored before its row, so files that
+        """Check kind by kind. Rows are read first: a file is stored before its row, so files that
         arrive in the meantime never look missing."""
         for kind in TABLES:
             blobs = self._place.blobs(kind)

@@ -43,10 +43,6 @@ TABLES: Mapping[str, str] = {
 """For each kind of file, the first word of the queries of the rows that name its files."""
 
 
-class CopyFailed(Complaint):
-    """Files could not be copied; the text says why, and what to do."""
-
-
 @dataclass(frozen=True, slots=True)
 class NamedFile:
     """A file as its row describes it."""
@@ -91,8 +87,8 @@ async def list_named(
 
 
 def copy_blob(source: Blobs, target: Blobs, key: str) -> CopiedBlob:
-    """Copies one file and reads the copy again; blocks. Raises UnknownBlob, StorageAway, or
-    CopyFailed for a copy that differs, which is removed."""
+    """Copy one file and read the copy again; blocks. Raise UnknownBlob, StorageAway, or Complaint
+    for a copy that differs, which is removed."""
     draft = target.draft(key)
     try:
         with source.open(key) as file:
@@ -102,12 +98,12 @@ def copy_blob(source: Blobs, target: Blobs, key: str) -> CopiedBlob:
         draft.drop()
     if digest_blob(target, key) != original:
         target.remove(key)
-        raise CopyFailed(f"The copy of {key} differs from what was read; it was removed.")
+        raise Complaint(f"The copy of {key} differs from what was read; it was removed.")
     return original
 
 
 def digest_blob(blobs: Blobs, key: str) -> CopiedBlob:
-    """The size and digest of a file; blocks, and raises UnknownBlob or StorageAway."""
+    """Return the size and digest of a file; blocks, and raises UnknownBlob or StorageAway."""
     with blobs.open(key) as file:
         return digest_stream(file, key)
 
@@ -115,7 +111,7 @@ def digest_blob(blobs: Blobs, key: str) -> CopiedBlob:
 def digest_stream(
     file: "SupportsRead[bytes]", key: str, write: Callable[[bytes], object] = len
 ) -> CopiedBlob:
-    """The size and digest of what is left to read; blocks."""
+    """Return the size and digest of what is left to read; blocks."""
     digest, size = hashlib.sha256(), 0
     while piece := file.read(PIECE):
         digest.update(piece)
@@ -125,7 +121,7 @@ def digest_stream(
 
 
 def list_sizes(blobs: Blobs) -> dict[str, int]:
-    """The size of each file by its key; blocks."""
+    """Return the size of each file by its key; blocks."""
     return {found.key: found.size for found in blobs.list_all()}
 
 
@@ -153,12 +149,12 @@ class Copier:
         self._at_target: dict[str, int] = {}
 
     async def look(self) -> None:
-        """Lists both places, to find files that need not be copied."""
+        """List both places, to find files that need not be copied."""
         self._at_source = await self._try_for_long(list_sizes, self._source)
         self._at_target = await self._try_for_long(list_sizes, self._target)
 
     async def copy(self, keys: Iterable[str]) -> list[CopiedBlob]:
-        """Copies those of the files that the target lacks or has in another size."""
+        """Copy those of the files that the target lacks or has in another size."""
         missing = [key for key in keys if not self._is_there(key)]
         copied: list[CopiedBlob] = []
         for start in range(0, len(missing), AT_ONCE):
@@ -187,8 +183,7 @@ class Copier:
         return done
 
     async def _try_for_long(self, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Calls `act` in a thread, repeatedly while a place is away; raises CopyFailed in the
-        end."""
+        """Call `act` in a thread, repeatedly while a place is away; raise Complaint in the end."""
         for _ in range(TRIES):
             try:
                 return await self._threads.files(act, *args, **kwargs)
@@ -197,7 +192,7 @@ class Copier:
                 await asyncio.sleep(PAUSE_SECONDS)
                 for place in self._places:
                     await place.health.probe()
-        raise CopyFailed(f"The storage does not come back ({reason}); what is copied stays.")
+        raise Complaint(f"The storage does not come back ({reason}); what is copied stays.")
 
 
 async def move_files(
@@ -208,8 +203,8 @@ async def move_files(
     threads: Threads,
     note: Callable[[CopyCounts], object],
 ) -> CopyCounts:
-    """Copies every file that a row names, while servers keep running: repeats until there is
-    nothing new."""
+    """Copy every file that a row names, while servers keep running: repeat until there is nothing
+    new."""
     counts = CopyCounts()
     before = -1
     while before != counts.copied:
@@ -224,7 +219,7 @@ async def move_files(
 
 
 async def forget_removed(pool: Pool, queries: Queries, kind: str, counts: CopyCounts) -> None:
-    """Removes files from the lost ones whose rows are gone too: they were removed in the
+    """Remove files from the lost ones whose rows are gone too: they were removed in the
     meantime."""
     gone = [name.partition("/")[2] for name in counts.lost if name.startswith(f"{kind}/")]
     if gone:

@@ -15,14 +15,14 @@ from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.core.model.actor import Actor
 from rookery.core.model.engine import is_program
-from rookery.core.model.run import Run
+from rookery.core.model.run import NotYours, Run, RunFault
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.pool import clean, escape_pattern
 from rookery.server.files.blobs import Blobs
 from rookery.server.files.store import (
-    FileInUse,
+    FILE_IN_USE,
+    NOT_YOUR_FILE,
     FileRefused,
-    NotYourFile,
     UnknownFile,
     UserFileRows,
     UserFileStore,
@@ -82,7 +82,7 @@ class NetRows(UserFileRows[StoredNet]):
         return await self._many(StoredNet, "nets_page", *given)
 
     async def note_downloads(self, counts: Mapping[str, int]) -> None:
-        """Adds to the download counts, by name."""
+        """Add to the download counts, by name."""
         await self._write("nets_note_downloads", list(counts), list(counts.values()))
 
 
@@ -105,7 +105,7 @@ class NetStore(UserFileStore[NetRows]):
     async def upload(
         self, pieces: AsyncIterator[bytes], file_name: str, user: str, engine: str = ""
     ) -> tuple[StoredNet, bool]:
-        """Stores a net; returns the stored one and whether it is new. Raises FileRefused or
+        """Store a net; return the stored one and whether it is new. Raise FileRefused or
         QuotaExceeded."""
         reader = NetReader(file_name)
         found = await receive(pieces, self.blobs, self._threads, reader, computing=True)
@@ -114,15 +114,15 @@ class NetStore(UserFileStore[NetRows]):
         return kept, kept.blob == new.blob
 
     async def remove(self, name: str, actor: Actor, unfinished: Iterable[Run]) -> StoredNet:
-        """Removes a net; only its uploader or an approver may. Raises UnknownFile, NotYourFile or
-        FileInUse."""
+        """Remove a net; only its uploader or an approver may. Raise UnknownFile, NotYours, or
+        RunFault for one in use."""
         net = await self.rows.get(name)
         if net is None:
             raise UnknownFile(kind="net", name=name)
         if not (actor.approver or actor.name == net.user):
-            raise NotYourFile(kind="net")
+            raise NotYours(NOT_YOUR_FILE, kind="net")
         if any(is_net_used(name, run) for run in unfinished):
-            raise FileInUse(kind="net", name=name)
+            raise RunFault(FILE_IN_USE, kind="net", name=name)
         await self._remove(net)
         return net
 
@@ -181,8 +181,8 @@ class NetReader:
 
 
 def net_name(file_name: str, digits: str) -> str:
-    """The name to store a net under: that of its file where it contains the hash, else the whole
-    hash with the file's ending. Raises FileRefused where the name contains another hash."""
+    """Return the name to store a net under: that of its file where it contains the hash, else the
+    whole hash with the file's ending. Raise FileRefused where the name contains another hash."""
     match = NAME.fullmatch(file_name) or WHOLE_NAME.fullmatch(file_name)
     if match is not None:
         if not digits.startswith(match[1]):
@@ -214,7 +214,7 @@ class ProgramRows(UserFileRows[StoredProgram]):
     kind = StoredProgram
 
     async def list_of_user(self, user: str, limit: int) -> tuple[StoredProgram, ...]:
-        """The programs that a user uploaded, latest first."""
+        """Return the programs that a user uploaded, latest first."""
         return await self._many(StoredProgram, "binaries_of_user", user, limit)
 
 
@@ -224,7 +224,7 @@ class ProgramStore(UserFileStore[ProgramRows]):
     async def upload(
         self, pieces: AsyncIterator[bytes], name: str, user: str, engine: str = ""
     ) -> StoredProgram:
-        """Stores a program; raises FileRefused or QuotaExceeded."""
+        """Store a program; raise FileRefused or QuotaExceeded."""
         found = await receive(pieces, self.blobs, self._threads, ProgramReader())
         now = self._clock.now()
         new = StoredProgram(found.sha256, found.blob, found.size, name, user, now)

@@ -111,7 +111,7 @@ class GameInsightsReader:
     async def _add_positions(
         self, lopsided: Sequence[LopsidedOpening]
     ) -> tuple[LopsidedOpening, ...]:
-        """The openings, the first few with their positions; reading more would take long."""
+        """Return the openings, the first few with their positions; reading more would take long."""
         found = [await self._add_position(each) for each in lopsided[:POSITIONS_READ]]
         return (*found, *lopsided[POSITIONS_READ:])
 
@@ -125,14 +125,14 @@ class GameInsightsReader:
 
 
 def describe_opening(text: str) -> str:
-    """The start of a game: its FEN, else its first moves."""
+    """Return the start of a game: its FEN, else its first moves."""
     game = parse_game_text(text)
     fen = " ".join(game.tags.get("FEN", "").split()[:4])
     return fen or " ".join(move.san for move in game.moves[:OPENING_MOVES])
 
 
 def find_insights(games: Sequence[IndexedGame], texts: Sequence[str]) -> GameInsights:
-    """Computes the insights; takes some milliseconds per thousand games."""
+    """Compute the insights; takes some milliseconds per thousand games."""
     found = _compare_openings(games)
     return replace(
         found,
@@ -173,7 +173,7 @@ def _compare_openings(games: Iterable[IndexedGame]) -> GameInsights:
 
 
 def _choose_sample(games: Sequence[IndexedGame]) -> IndexedGame:
-    """A game whose text is stored here, preferably near the beginning of its upload."""
+    """Return a game whose text is stored here, preferably near the beginning of its upload."""
     return min(games, key=lambda each: (not each.blob, each.game.offset))
 
 
@@ -197,7 +197,7 @@ class _Searched:
 
 
 def measure_phases(texts: Iterable[str]) -> tuple[PhaseSpeed, ...]:
-    """The speeds by phase and side, if the runner noted how long moves took."""
+    """Return the speeds by phase and side, if the runner noted how long moves took."""
     sums: dict[tuple[int, bool], _Searched] = defaultdict(_Searched)
     for text in texts:
         _add_game(sums, text)
@@ -215,7 +215,7 @@ def measure_phases(texts: Iterable[str]) -> tuple[PhaseSpeed, ...]:
 
 
 def _phase_place(pair: tuple[tuple[int, bool], _Searched]) -> tuple[int, bool]:
-    """A sort key: in the order of the game, with the new side first in each phase."""
+    """Return a sort key: in the order of the game, with the new side first in each phase."""
     (start, is_new), _ = pair
     return start, not is_new
 
@@ -239,7 +239,7 @@ def _add_game(sums: dict[tuple[int, bool], _Searched], text: str) -> None:
 
 
 def read_search(comment: str) -> tuple[float | None, int, int]:
-    """The seconds, depth and nodes in a comment; no seconds in another kind of comment."""
+    """Return the seconds, depth and nodes in a comment; no seconds in another kind of comment."""
     seconds, depth, nodes = None, 0, 0
     for word in comment.replace(",", " ").split()[:10]:
         score, slash, rest = word.partition("/")

@@ -51,12 +51,8 @@ USUAL_SPANS = GameSpans()
 
 
 def read_spans(short: int, long: int, at_play: int) -> GameSpans:
-    """The spans of the settings, in which 0 stands for ever."""
+    """Return the spans of the settings, in which 0 stands for ever."""
     return GameSpans(short or None, long or None, at_play or None)
-
-
-class TooManyGames(RunFault):
-    """more games were uploaded than the task can have"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +101,7 @@ def game_sum_of(outcome: int, ending: int, new_is_white: bool, games: int, plies
 
 
 def add_up_games(games: Iterable[Game]) -> tuple[GameSum, ...]:
-    """Sums the games by the way they ended."""
+    """Sum the games by the way they ended."""
     counts: Counter[tuple[Outcome, Ending, bool]] = Counter()
     plies: Counter[tuple[Outcome, Ending, bool]] = Counter()
     for game in games:
@@ -116,7 +112,7 @@ def add_up_games(games: Iterable[Game]) -> tuple[GameSum, ...]:
 
 
 def transpose_sums(sums: Sequence[GameSum]) -> tuple[list[int], ...]:
-    """The sums as a list per column, as `unnest` needs them."""
+    """Return the sums as a list per column, as `unnest` needs them."""
     return (
         [int(each.outcome) for each in sums],
         [int(each.ending) for each in sums],
@@ -146,7 +142,7 @@ class GameRows(FileRows[GameUpload]):
         return await self._many(game_sum_of, "pgns_sums", run_id)
 
     async def list_latest(self, run_id: str, uploads: int) -> tuple[IndexedGame, ...]:
-        """The indexed games of a run's latest uploads."""
+        """Return the indexed games of a run's latest uploads."""
 
         def number_games(
             task: int, number: int, blob: str | None, **columns: Any
@@ -158,7 +154,7 @@ class GameRows(FileRows[GameUpload]):
         return tuple(chain.from_iterable(found))
 
     async def find_game(self, run_id: str, task_id: int, number: int) -> StoredGame | None:
-        """A game of a task by its number; without a blob if the game's text was removed."""
+        """Return a game of a task by its number; without a blob if the game's text was removed."""
 
         def unpack_upload(blob: str | None, **columns: Any) -> tuple[str, tuple[Game, ...]]:
             return blob or "", unpack_games(**columns)
@@ -174,11 +170,12 @@ class GameRows(FileRows[GameUpload]):
         return None
 
     async def find_latest(self, run_id: str, count: int = 1) -> tuple[GameUpload, ...]:
-        """The latest uploads of a run that are still stored."""
+        """Return the latest uploads of a run that are still stored."""
         return await self._many(GameUpload, "pgns_latest", run_id, count)
 
     async def list_games(self, run_id: str, task_id: int) -> tuple[Game, ...]:
-        """The indexed games of a task in the order of its uploads, including removed ones."""
+        """Return the indexed games of a task in the order of its uploads, including removed
+        ones."""
         found = await self._many(unpack_games, "pgns_indexed", run_id, task_id, MOST_UPLOADS)
         return tuple(chain.from_iterable(found))
 
@@ -194,7 +191,7 @@ class GameRows(FileRows[GameUpload]):
         return tuple(chain.from_iterable(found))
 
     async def of_task(self, run_id: str, task_id: int) -> tuple[GameUpload, ...]:
-        """The uploads of a task in the order of their arrival."""
+        """Return the uploads of a task in the order of their arrival."""
         return await self._many(GameUpload, "pgns_of_task", run_id, task_id)
 
     async def find_present(self, tasks: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
@@ -207,7 +204,7 @@ class GameRows(FileRows[GameUpload]):
         return frozenset(found)
 
     async def of_run(self, run_id: str) -> tuple[GameUpload, ...]:
-        """The uploads of a run, task by task, in the order of their arrival."""
+        """Return the uploads of a run, task by task, in the order of their arrival."""
         return await self._many(GameUpload, "pgns_of_run", run_id)
 
     async def find_tasks(self, run_id: str, tasks: Collection[int]) -> frozenset[int]:
@@ -217,7 +214,7 @@ class GameRows(FileRows[GameUpload]):
     async def find_expired(
         self, now: datetime, limit: int, spans: GameSpans
     ) -> tuple[GameUpload, ...]:
-        """A batch of uploads that were stored for long enough."""
+        """Return a batch of uploads that were stored for long enough."""
         days = spans.short, spans.long, spans.at_play
         return await self._many(GameUpload, "pgns_expired", now, limit, *days, LONG_GAMES_SECONDS)
 
@@ -256,7 +253,8 @@ class GameStore(FileStore[GameRows]):
         self.spans = spans
 
     async def upload(self, task: Task, data: bytes) -> None:
-        """Stores games of a task, which usually has ended by then; raises TooManyGames."""
+        """Store games of a task, which usually has ended by then; raise RunFault if the run has too
+        many."""
         await self._check(task, len(data))
         games = await self._threads.cpu_always(scan_games, data)
         blob = await self._threads.files(write_blob, self.blobs, data)
@@ -266,13 +264,14 @@ class GameStore(FileStore[GameRows]):
     async def receive(
         self, pieces: AsyncIterator[bytes], text: GamesDecoder
     ) -> AsyncIterator[Draft]:
-        """Writes games that arrive in pieces into a draft, which is dropped unless it is kept."""
+        """Write games that arrive in pieces into a draft, which is dropped unless it is kept."""
         async with open_draft(self.blobs, self._threads) as draft:
             await write_pieces(pieces, draft, self._threads, DecodingReader(text))
             yield draft
 
     async def keep_received(self, task: Task, draft: Draft, size: int) -> None:
-        """Indexes the games of a draft, keeps it and adds its row; raises TooManyGames."""
+        """Index the games of a draft, keep it and add its row; raise RunFault if the run has too
+        many."""
         await self._check(task, size)
         games = await self._threads.cpu_always(_scan, draft)
         blob = await self._threads.files(draft.keep)
@@ -282,7 +281,7 @@ class GameStore(FileStore[GameRows]):
         before = await self.rows.of_task(task.run, task.id)
         size += sum(each.size for each in before)
         if len(before) >= MOST_UPLOADS or size > LARGEST + task.games * LARGEST_GAME:
-            raise TooManyGames
+            raise RunFault("more games were uploaded than the task can have")
 
     async def _add(self, task: Task, blob: str, size: int, games: Sequence[Game]) -> None:
         upload = GameUpload(task.run, task.id, blob, size, self._clock.now())
@@ -292,12 +291,12 @@ class GameStore(FileStore[GameRows]):
         return await self.rows.find_expired(self._clock.now(), ROWS_AT_A_TIME, self.spans)
 
     async def read_text(self, found: StoredGame) -> str:
-        """The text of one game; raises UnknownBlob where it is gone."""
+        """Return the text of one game; raise UnknownBlob where it is gone."""
         file = await self._threads.files(self.blobs.fetch, found.blob)
         return await self._threads.cpu(_read_text, file, found.game.offset)
 
     async def read_beginning(self, blob: str) -> tuple[str, ...]:
-        """The first games of an upload, as texts."""
+        """Return the first games of an upload, as texts."""
         file = await self._threads.files(self.blobs.fetch, blob)
         return await self._threads.cpu(_read_beginning, file)
 
@@ -332,7 +331,7 @@ _ENDING_SHIFT = 3
 
 
 def pack_games(games: Sequence[Game]) -> tuple[int, bytes, bytes, bytes, bytes]:
-    """The values of the index columns, from `games` on."""
+    """Return the values of the index columns, from `games` on."""
     count = len(games)
     return (
         count,
@@ -350,7 +349,7 @@ def _ending_code(game: Game) -> int:
 def unpack_games(
     games: int, endings: bytes, plies: bytes, openings: bytes, places: bytes
 ) -> tuple[Game, ...]:
-    """The games of a row of the index."""
+    """Return the games of a row of the index."""
     all_plies = struct.unpack(f"<{games}H", plies)
     offsets = struct.unpack(f"<{games}I", places)
     return tuple(

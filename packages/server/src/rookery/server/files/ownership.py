@@ -40,7 +40,7 @@ class Mark(Protocol):
     """The mark of a place. Both calls block and may raise StorageAway."""
 
     def read(self) -> str:
-        """The name of the owning database; empty if there is no mark."""
+        """Return the name of the owning database; empty if there is no mark."""
         ...
 
     def write(self, owner: str) -> None: ...
@@ -53,11 +53,11 @@ class NoMark:
         return ""
 
     def write(self, owner: str) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
 
 def take_place(place: str, mark: Mark, database: str) -> None:
-    """Marks a place without a mark, such as the target of a move; blocks. Raises ForeignFiles or
+    """Mark a place without a mark, such as the target of a move; blocks. Raise ForeignFiles or
     StorageAway."""
     owner = mark.read()
     if not owner and database:
@@ -84,8 +84,8 @@ class FileOwner:
         self._lock = Lock()
 
     def look(self, *, writes: bool = False) -> str:
-        """The owner according to the mark; blocks, and raises StorageAway. With `writes` a place
-        without a mark is marked; only the primary does this, and only for the place of new
+        """Return the owner according to the mark; blocks, and raises StorageAway. With `writes` a
+        place without a mark is marked; only the primary does this, and only for the place of new
         files."""
         owner = self._mark.read()
         if not owner and writes and self._is_first and self._database:
@@ -118,7 +118,7 @@ class FileOwner:
         return self.look() if owner is None else owner
 
     def describe_trouble(self) -> str:
-        """A sentence for operators; empty if the files are ours or the owner is unknown."""
+        """Return a sentence for operators; empty if the files are ours or the owner is unknown."""
         if self._owner in {None, "", self._database}:
             return ""
         return f"{ForeignFiles(self._place, self._owner or '')} Nothing is removed there."
@@ -134,7 +134,7 @@ class FileOwners:
         self._owners: list[FileOwner] = []
 
     def add(self, place: str, mark: Mark) -> FileOwner:
-        """Adds a place; the first one is the place for new files."""
+        """Add a place; the first one is the place for new files."""
         is_first = not self._owners
         owner = FileOwner(place, mark, self._database, self._log, is_first=is_first)
         self._owners.append(owner)
@@ -142,7 +142,7 @@ class FileOwners:
 
     @runs(Domain.THREAD, "reads a mark from the storage in a thread")
     async def look(self, *, writes: bool) -> None:
-        """Reads the marks. Storage that is away is reported elsewhere, and asked again later."""
+        """Read the marks. Storage that is away is reported elsewhere, and asked again later."""
         for owner in self._owners:
             try:
                 await self._threads.files(partial(owner.look, writes=writes))

@@ -11,8 +11,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
-from rookery.server.db.embedded.folder import DatabaseGone, Layout
-from rookery.server.db.target import sync
+from rookery.server.db.embedded.folder import Layout
+from rookery.server.db.target import Problem, sync
 from rookery.server.disk import MB, WatchedFolder
 from rookery.server.files.blobs import (
     Blobs,
@@ -39,7 +39,7 @@ BUCKET_OPTIONS = frozenset({"endpoint", "region", "style"})
 
 
 def read_place(url: str, *, named: str = "ROOKERY_FILES_URL") -> Path | BucketAddress:
-    """The folder or bucket of an address; raises SettingsError."""
+    """Return the folder or bucket of an address; raise SettingsError."""
     parts = urlsplit(url)
     if parts.scheme in {"", "file"} and parts.path.startswith("/") and not parts.netloc:
         return Path(unquote(parts.path))
@@ -63,11 +63,17 @@ def read_place(url: str, *, named: str = "ROOKERY_FILES_URL") -> Path | BucketAd
 
 
 def refuse_lost_database(settings: Settings) -> None:
-    """Raises DatabaseGone where a new database would be made beside the files of an earlier one;
+    """Raise a Problem where a new database would be made beside the files of an earlier one;
     blocks."""
     layout, files = Layout(settings.data), settings.data / FOLDER
     if settings.database_url is None and not layout.cluster.exists() and _has_files(files):
-        raise DatabaseGone(path=settings.data, files=files)
+        raise Problem(
+            "The folder {path} has files of a farm but no database: put the database back, or "
+            "restore a backup into an empty folder (`rookery db restore`). To begin an empty "
+            "farm here, move {files} away first.",
+            path=settings.data,
+            files=files,
+        )
 
 
 def _has_files(folder: Path) -> bool:
@@ -92,14 +98,14 @@ class FilePlace:
         self._open_blobs = open_blobs
 
     def blobs(self, kind: str) -> Blobs:
-        """The files of one kind, by the name of their folder."""
+        """Return the files of one kind, by the name of their folder."""
         return self._open_blobs(kind)
 
 
 def open_place(
     place: Path | BucketAddress, settings: Settings, threads: Threads, clock: Clock, log: Log
 ) -> FilePlace:
-    """Opens a place without accessing it."""
+    """Open a place without accessing it."""
     reserve = settings.disk_reserve_mb * MB
     name = str(place)
     if isinstance(place, Path):
@@ -147,8 +153,8 @@ def _open_folder(
 def open_files(
     settings: Settings, threads: Threads, clock: Clock, log: Log, owners: FileOwners | None = None
 ) -> FilePlace:
-    """The files of a site; during a move, files that are missing are read from the other place.
-    With `owners`, nothing is removed from a place of another database."""
+    """Return the files of a site; during a move, files that are missing are read from the other
+    place. With `owners`, nothing is removed from a place of another database."""
     place = open_place(find_place(settings), settings, threads, clock, log)
     place = _guard(place, owners)
     if settings.files_old_url is None:
@@ -165,7 +171,7 @@ def open_files(
 
 
 def _guard(place: FilePlace, owners: FileOwners | None) -> FilePlace:
-    """The place, protected from removals while another database owns it."""
+    """Return the place, protected from removals while another database owns it."""
     if owners is None:
         return place
     owner = owners.add(place.name, place.mark)
@@ -175,21 +181,21 @@ def _guard(place: FilePlace, owners: FileOwners | None) -> FilePlace:
 
 
 def find_place(settings: Settings) -> Path | BucketAddress:
-    """The place of files according to the settings; raises SettingsError."""
+    """Return the place of files according to the settings; raise SettingsError."""
     if settings.files_url is None:
         return settings.data / FOLDER
     return read_place(settings.files_url)
 
 
 def shared_folders(settings: Settings) -> tuple[Path, ...]:
-    """The folders outside of our own that have files now or had them before."""
+    """Return the folders outside of our own that have files now or had them before."""
     urls = (settings.files_url, settings.files_old_url)
     places = [read_place(url) for url in urls if url is not None]
     return tuple(place for place in places if isinstance(place, Path))
 
 
 def watched_folders(settings: Settings) -> tuple[WatchedFolder, ...]:
-    """The folders of the database and files whose disks can be measured from here."""
+    """Return the folders of the database and files whose disks can be measured from here."""
     embedded, place = settings.database_url is None, find_place(settings)
     folders = [WatchedFolder(settings.data, embedded)]
     if embedded:
@@ -200,7 +206,7 @@ def watched_folders(settings: Settings) -> tuple[WatchedFolder, ...]:
 
 
 def make_folder(place: Path | BucketAddress) -> None:
-    """Creates a folder for files before its first use, or raises SettingsError. Later it is never
+    """Create a folder for files before its first use, or raise SettingsError. Later it is never
     created: a missing one may just not be mounted."""
     try:
         if isinstance(place, Path):
@@ -213,7 +219,7 @@ def make_folder(place: Path | BucketAddress) -> None:
 
 
 def tidy_up(settings: Settings) -> None:
-    """Removes, at the start, what dead processes left in our own folder. A shared one may lack
+    """Remove, at the start, what dead processes left in our own folder. A shared one may lack
     locks, so it is cleaned by age."""
     make_folder(find_place(settings))
     if settings.files_url is None:
@@ -224,7 +230,7 @@ PROBE = ".probe"
 
 
 def probe_folder(folder: Path, writes: bool) -> None:
-    """Reads a shared folder, or writes a file into it; blocks, and raises StorageAway. A missing
+    """Read a shared folder, or write a file into it; blocks, and raises StorageAway. A missing
     folder is not created: it may just not be mounted."""
     with translated_errors():
         folder.stat()

@@ -37,7 +37,7 @@ class Piece:
 
 
 def blob_piece(blobs: Blobs, key: str, size: int) -> Piece:
-    """The piece that covers a whole blob."""
+    """Return the piece that covers a whole blob."""
     return Piece(partial(blobs.open, key), 0, size)
 
 
@@ -48,7 +48,7 @@ def open_file(path: Path, start: int) -> BinaryIO:
 
 
 def wanted_range(text: str, size: int) -> range | None:
-    """The single range that is requested; None if the whole file is to be sent instead."""
+    """Return the single range that is requested; None if the whole file is to be sent instead."""
     found = _RANGE.fullmatch(text.strip())
     if found is None or not size:
         return None
@@ -103,18 +103,18 @@ class FileSender(Parts):
     def send(
         self, pieces: Sequence[Piece], media_type: str, headers: Headers, status: int = 200
     ) -> Response:
-        """An answer with the pieces one after another and their total length."""
+        """Return an answer with the pieces one after another and their total length."""
         answer = self._stream(lambda: chunks(pieces), media_type, headers)
         answer.status_code = status
         answer.headers["content-length"] = str(sum(piece.size for piece in pieces))
         return answer
 
     def send_unpacked(self, piece: Piece, headers: Headers) -> Response:
-        """An answer with the decompressed bytes, whose number is not known beforehand."""
+        """Return an answer with the decompressed bytes, whose number is not known beforehand."""
         return self._stream(lambda: inflated(chunks([piece])), BYTES, headers)
 
     def send_part(self, whole: Piece, headers: Headers) -> Response:
-        """The whole, or the range of it that is asked for."""
+        """Return the whole, or the range of it that is asked for."""
         part = wanted_range(self.read_header(b"range"), whole.size)
         headers = {**headers, "accept-ranges": "bytes"}
         if part is None:
@@ -133,8 +133,8 @@ class FileSender(Parts):
         return self.send([whole], BYTES, headers)
 
     async def find_signed(self, blobs: Blobs, blob: str) -> Response | None:
-        """A redirect to a signed address, if the operator wants it and the storage supports it. It
-        expires soon and must not be cached, because it opens the file for anybody."""
+        """Return a redirect to a signed address, if the operator wants it and the storage supports
+        it. It expires soon and must not be cached, because it opens the file for anybody."""
         if not self.settings.files_redirect or self.request.method != "GET":
             return None
         address = await self.threads.files(blobs.sign, blob, SIGNED_SECONDS)

@@ -39,7 +39,7 @@ class StorageStats:
 
 
 def _need_nothing(_writes: bool) -> None:
-    """The probe of a storage that is always available."""
+    """Do nothing: the probe of a storage that is always available."""
 
 
 class StorageHealth:
@@ -70,8 +70,8 @@ class StorageHealth:
 
     @contextmanager
     def watch(self, call: str) -> Iterator[None]:
-        """Wraps a call of the storage: raises StorageAway at once while it is away, and notes one
-        that the block raises."""
+        """Wrap a call of the storage: raise StorageAway at once while it is away, and note one that
+        the block raises."""
         with self._lock:
             if self._reason:
                 raise StorageAway(self._reason)
@@ -86,11 +86,11 @@ class StorageHealth:
             raise
 
     def include(self, other: "StorageHealth") -> None:
-        """Probes another place together with this one, and reports its trouble."""
+        """Probe another place together with this one, and report its trouble."""
         self._others.append(other)
 
     def describe_trouble(self) -> str:
-        """A clause for pages and health probes; empty while the storage answers."""
+        """Return a clause for pages and health probes; empty while the storage answers."""
         if not (reason := self._reason):
             return next(filter(None, (each.describe_trouble() for each in self._others)), "")
         minutes = int((self._clock.seconds() - self._since) // 60)
@@ -103,12 +103,11 @@ class StorageHealth:
 
     @runs(Domain.THREAD, "writes to the storage in a thread")
     async def probe(self) -> None:
-        """Probes the storage; a job calls this every few seconds."""
+        """Probe the storage; a job calls this every few seconds."""
         await self._threads.files(self.probe_now)
 
     def probe_now(self) -> None:
-        """Probes the storage; blocks. Storage that was away must prove that it can be written
-        to."""
+        """Probe the storage; blocks. Storage that was away must prove that it can be written to."""
         for other in self._others:
             other.probe_now()
         is_away = bool(self._reason)
@@ -123,7 +122,7 @@ class StorageHealth:
             self._note_success()
 
     def _note_doubtful(self, call: str, reason: str) -> None:
-        """Finds out by a write whether the storage is away or only this call failed; blocks. Does
+        """Find out by a write whether the storage is away or only this call failed; blocks. Do
         nothing if another call has found out in the meantime."""
         if self._reason:
             self._note_failure(call, self._reason)

@@ -18,7 +18,7 @@ from anyio import CancelScope
 
 from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
-from rookery.core.errors import BadInput, Complaint, NotAllowed, NotThere, TooLarge
+from rookery.core.errors import BadInput, Complaint, NotThere, TooLarge
 from rookery.core.model.run import RunFault
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.pool import Pool, Queries
@@ -44,12 +44,10 @@ class UnknownFile(NotThere, RunFault):
     """there is no {kind} {name}"""
 
 
-class FileInUse(RunFault):
-    """{kind} {name} is needed by a run that is not finished"""
+FILE_IN_USE = "{kind} {name} is needed by a run that is not finished"
 
 
-class NotYourFile(NotAllowed, RunFault):
-    """only the user who uploaded the {kind}, or an approver, may do this"""
+NOT_YOUR_FILE = "only the user who uploaded the {kind}, or an approver, may do this"
 
 
 class QuotaExceeded(TooLarge, Complaint):
@@ -73,11 +71,11 @@ class ContentReader(Protocol):
     """Checks and converts an upload piece by piece, in any thread; raises FileRefused."""
 
     def feed(self, data: bytes) -> bytes:
-        """The bytes to store for this piece."""
+        """Return the bytes to store for this piece."""
         ...
 
     def finish(self) -> bytes:
-        """The bytes to store after the last piece."""
+        """Return the bytes to store after the last piece."""
         ...
 
 
@@ -100,7 +98,7 @@ class _Receiving:
         self._size = 0
 
     def read(self, data: bytes) -> bytes:
-        """The bytes to write for this piece."""
+        """Return the bytes to write for this piece."""
         self._digest.update(data)
         self._size += len(data)
         return self._reader.feed(data)
@@ -109,7 +107,7 @@ class _Receiving:
         self._draft.write(self.read(data))
 
     def keep(self) -> Received:
-        """Completes the blob; raises FileRefused if the reader refuses the whole upload."""
+        """Complete the blob; raise FileRefused if the reader refuses the whole upload."""
         self._draft.write(self._reader.finish())
         return Received(self._draft.keep(), self._digest.hexdigest(), self._size)
 
@@ -122,8 +120,8 @@ async def receive(
     *,
     computing: bool = False,
 ) -> Received:
-    """Writes an upload into a blob; an interrupted or refused one leaves nothing behind.
-    `computing` runs the reader in the threads for computation."""
+    """Write an upload into a blob; an interrupted or refused one leaves nothing behind. `computing`
+    runs the reader in the threads for computation."""
     async with open_draft(blobs, threads) as draft:
         receiving = await write_pieces(pieces, draft, threads, reader, computing=computing)
         return await threads.files(receiving.keep)
@@ -131,7 +129,7 @@ async def receive(
 
 @asynccontextmanager
 async def open_draft(blobs: Blobs, threads: Threads) -> AsyncIterator[Draft]:
-    """A draft that is dropped at the end of the block, unless it was kept."""
+    """Yield a draft that is dropped at the end of the block, unless it was kept."""
     draft = await threads.files(blobs.draft)
     try:
         yield draft
@@ -149,7 +147,7 @@ async def write_pieces(
     *,
     computing: bool = False,
 ) -> _Receiving:
-    """Writes an upload into a draft as it arrives."""
+    """Write an upload into a draft as it arrives."""
     receiving = _Receiving(draft, reader)
     async for gathered in _gather(pieces):
         if computing:
@@ -208,7 +206,7 @@ class FileRows(Table, Generic[F]):
         return frozenset(await self._column(f"{self.name}_known", list(blobs)))
 
     async def forget(self, blobs: Collection[str]) -> bool:
-        """Removes the rows of these blobs; returns whether the blobs may be removed now. While a
+        """Remove the rows of these blobs; return whether the blobs may be removed now. While a
         backup copies files they may not, and the sweep removes them later."""
         async with self._writing() as write:
             await write(f"{self.name}_forget", list(blobs))
@@ -224,8 +222,8 @@ class UserFileRows(FileRows[U]):
     """The rows of a kind that users upload and that counts towards their quota."""
 
     async def add(self, file: U, *, limit: int | None = None, engine: str = "") -> U:
-        """Adds a file and returns the stored row, which is an older one if that has the same key.
-        Raises QuotaExceeded if the user would exceed `limit` bytes or their own quota; without a
+        """Add a file and return the stored row, which is an older one if that has the same key.
+        Raise QuotaExceeded if the user would exceed `limit` bytes or their own quota; without a
         limit nothing is counted. The same commit says of which engine a new file is, so that a file
         of a private engine is never visible to everybody."""
         row = columns(file)  # type: ignore[arg-type]
@@ -255,14 +253,14 @@ class HasSize(Protocol):
 
 
 async def lock_quota(write: Transaction, user: str, limit: int | None) -> None:
-    """Locks the user's row, so that uploads of one user are counted one after the other. To be
+    """Lock the user's row, so that uploads of one user are counted one after the other. To be
     called first in the transaction that writes an upload's row."""
     if limit is not None:
         await write("uploads_hold", user)
 
 
 async def check_quota(write: Transaction, new: HasSize, limit: int | None) -> None:
-    """Raises QuotaExceeded, which rolls back the transaction that has written the row of `new`."""
+    """Raise QuotaExceeded, which rolls back the transaction that has written the row of `new`."""
     if limit is None:
         return
     found = await write.one(dict[str, int], "uploads_of", new.user, limit)
@@ -273,7 +271,7 @@ async def check_quota(write: Transaction, new: HasSize, limit: int | None) -> No
 
 
 async def load_usage(pool: Pool, queries: Queries) -> Mapping[str, int]:
-    """The bytes that each user has stored, by user name."""
+    """Return the bytes that each user has stored, by user name."""
     rows = await pool.fetch(queries["uploads_by_user"])
     return {row["user_name"]: row["used"] for row in rows}
 
@@ -292,17 +290,17 @@ class FileStore(Generic[R]):
         self._clock = clock
 
     async def discard(self, *blobs: str) -> None:
-        """Removes blobs that have no row; the sweep removes those that can't be reached now."""
+        """Remove blobs that have no row; the sweep removes those that can't be reached now."""
         with suppress(StorageAway):
             await self._threads.files(_remove_blobs, self.blobs, blobs)
 
     async def _find_expired(self) -> Collection[StoredFile]:
-        """A batch of expired files; empty when there are none left."""
+        """Return a batch of expired files; empty when there are none left."""
         return ()
 
     @runs(Domain.THREAD, "files are listed and removed in threads, rows are awaited")
     async def sweep(self) -> None:
-        """Removes expired files, and old blobs without a row."""
+        """Remove expired files, and old blobs without a row."""
         while expired := [file.blob for file in await self._find_expired()]:
             if await self.rows.forget(expired):
                 await self.discard(*expired)
@@ -331,8 +329,8 @@ class UserFileStore(FileStore[UR]):
         self.limit = limit
 
     async def _add(self, new: U, engine: str = "") -> U:
-        """Adds a file and returns the stored row; if that is an older one with the same key, the
-        new blob is removed. Raises QuotaExceeded."""
+        """Add a file and return the stored row; if that is an older one with the same key, the new
+        blob is removed. Raise QuotaExceeded."""
         try:
             kept: U = await self.rows.add(new, limit=self.limit, engine=engine)
         except QuotaExceeded:

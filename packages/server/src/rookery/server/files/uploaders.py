@@ -6,17 +6,18 @@ from dataclasses import dataclass
 from rookery.core.clock import Clock
 from rookery.core.model.actor import Actor
 from rookery.core.model.events import Action, about_net
+from rookery.core.model.run import NotYours
 from rookery.core.protocol import v1
 from rookery.server.engines.engines import TEAM_MARK, Engines
 from rookery.server.farm.views import FleetViews
 from rookery.server.files.access import FileAccess, RepeatedUpload, StoredUsage
 from rookery.server.files.books import BookStore, StoredBook
 from rookery.server.files.engine_files import NetStore, ProgramStore, StoredNet
-from rookery.server.files.store import NotYourFile, UnknownFile
+from rookery.server.files.store import NOT_YOUR_FILE, UnknownFile
 from rookery.server.http.bodies import UploadPlaces
 from rookery.server.http.faults import BadRequest, Forbidden
 from rookery.server.http.signatures import Parts
-from rookery.server.people.accounts import Accounts
+from rookery.server.identity.accounts import Accounts
 from rookery.server.teams.teams import Teams
 
 
@@ -44,14 +45,14 @@ class GivenFiles(Parts):
     clock: Clock
 
     async def load_usage(self, viewer: Actor | None) -> StoredUsage | None:
-        """What the viewer has stored; None for a visitor."""
+        """Return what the viewer has stored; None for a visitor."""
         if viewer is None:
             return None
         return await self.access.rows.load_usage(viewer.name, self.nets.limit)
 
     def find_uploader(self, user: str, engine: str) -> Uploader:
-        """The uploader of a file for an engine. Raises UnknownEngine for one that the user may not
-        see."""
+        """Return the uploader of a file for an engine. Raise UnknownEngine for one that the user
+        may not see."""
         self.access.check_engine(user, engine)
         return Uploader(user, engine)
 
@@ -88,14 +89,14 @@ class GivenFiles(Parts):
         return v1.UploadedFile(sha256=kept.sha256, size=kept.size)
 
     async def remove_book(self, name: str, actor: Actor) -> StoredBook:
-        """Remove a book. Raises UnknownFile, NotYourFile or FileInUse."""
+        """Remove a book. Raises UnknownFile, NotYours or RunFault."""
         self._check_seen("book", name, actor)
         removed = await self.books.remove(name, actor, await self.views.active())
         await self.access.remove(name)
         return removed
 
     async def remove_net(self, name: str, actor: Actor) -> v1.NetEntry:
-        """Remove a net. Raises UnknownFile, NotYourFile or FileInUse."""
+        """Remove a net. Raises UnknownFile, NotYours or RunFault."""
         self._check_seen("net", name, actor)
         if (again := self.access.visible_repeat(actor.name, name)) is not None:
             return await self._remove_repeat(name, again, actor)
@@ -107,12 +108,12 @@ class GivenFiles(Parts):
 
     async def _remove_repeat(self, name: str, again: RepeatedUpload, actor: Actor) -> v1.NetEntry:
         """Remove a repeated upload. The file stays for the users who uploaded it first. Raises
-        UnknownFile or NotYourFile."""
+        UnknownFile or NotYours."""
         net = await self.nets.rows.get(name)
         if net is None:
             raise UnknownFile(kind="net", name=name)
         if not (actor.approver or actor.name == again.user):
-            raise NotYourFile(kind="net")
+            raise NotYours(NOT_YOUR_FILE, kind="net")
         await self.access.remove_repeat(again)
         return describe_net(net, again)
 
@@ -148,7 +149,7 @@ class GivenFiles(Parts):
 
 
 def describe_net(net: StoredNet, again: RepeatedUpload | None = None) -> v1.NetEntry:
-    """The entry of a net; people who uploaded it again are not told of the first upload."""
+    """Return the entry of a net; people who uploaded it again are not told of the first upload."""
     return v1.NetEntry(
         name=net.name,
         size=net.size,

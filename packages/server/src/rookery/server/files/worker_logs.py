@@ -51,11 +51,11 @@ class LogRows(FileRows[StoredLog]):
         return int(await self._value("worker_logs_count", run_id, task_id))
 
     async def of_run(self, run_id: str, first: int, count: int) -> tuple[StoredLog, ...]:
-        """A page of a run's logs, newest first."""
+        """Return a page of a run's logs, newest first."""
         return await self._many(StoredLog, "worker_logs_of_run", run_id, count, first)
 
     async def of_tasks(self, tasks: Collection[tuple[str, int]]) -> tuple[StoredLog, ...]:
-        """The logs of these tasks, each by its run and number."""
+        """Return the logs of these tasks, each by its run and number."""
         wanted = sorted(set(tasks))
         if not wanted:
             return ()
@@ -63,7 +63,7 @@ class LogRows(FileRows[StoredLog]):
         return await self._many(StoredLog, "worker_logs_of_tasks", runs, numbers)
 
     async def find_expired(self, before: datetime, limit: int) -> tuple[StoredLog, ...]:
-        """A batch of logs from before a time, oldest first."""
+        """Return a batch of logs from before a time, oldest first."""
         return await self._many(StoredLog, "worker_logs_expired", before, limit)
 
 
@@ -75,8 +75,8 @@ class LogStore(FileStore[LogRows]):
         self._by_user = HourlyCounts()
 
     async def store(self, call: HeldTask, endpoint: str, text: str) -> None:
-        """Stores a log about the caller's task; does nothing if the task or its user has too many,
-        or if the storage is away."""
+        """Store a log about the caller's task; do nothing if the task or its user has too many, or
+        if the storage is away."""
         user, now = call.machine.user, self._clock.now()
         if not text or self._by_user.of(user, now) >= MOST_OF_A_USER:
             return
@@ -93,7 +93,7 @@ class LogStore(FileStore[LogRows]):
         await self.rows.add(log)
 
     async def read_text(self, log: StoredLog) -> bytes:
-        """The bytes of a log; raises UnknownBlob when it was removed meanwhile."""
+        """Return the bytes of a log; raise UnknownBlob when it was removed meanwhile."""
         return await self._threads.files(self._read, log.blob)
 
     async def _find_expired(self) -> tuple[StoredLog, ...]:

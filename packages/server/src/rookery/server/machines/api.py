@@ -13,16 +13,16 @@ from rookery.core.model.task import Task
 from rookery.core.protocol import v1
 from rookery.core.protocol.codec import to_finite
 from rookery.server.engines.privacy import Privacy, may_see_machine_details, name_of, owns_machine
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.hosts import check_name
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.views import FleetViews, KnownMachine, UnknownMachine, UnknownRun
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.http.signatures import Parts
 from rookery.server.identity.bearers import Caller, actor_of
 from rookery.server.identity.users import Scope
 from rookery.server.log.api import select_machine_actions
-from rookery.server.machines.hosts import check_name
 
 BLOCKERS = (Scope.SUBMIT, Scope.APPROVE)
 CHANGE = "changes memory and awaits the commit"

@@ -11,10 +11,10 @@ from rookery.core.model.notifications import FOR_APPROVERS, NotificationKind
 from rookery.server.http.signatures import Parts
 from rookery.server.identity.links import LinkPurpose, LinkSigner
 from rookery.server.identity.login import Throttled
+from rookery.server.identity.profiles import Profiles
 from rookery.server.identity.users import User, Users, is_approver
 from rookery.server.notify.outbox import ChannelForm, Channels, NotificationChannel
 from rookery.server.notify.webhooks import LONGEST_ADDRESS, WebhookRefused, Webhooks
-from rookery.server.people.profiles import Profiles
 
 MOST_CHANNELS = 10
 TOO_MANY = f"You have {MOST_CHANNELS} channels, which is the most; remove one first."
@@ -23,7 +23,7 @@ WEBHOOKS = frozenset({ChannelForm.JSON, ChannelForm.DISCORD, ChannelForm.SLACK})
 
 
 def list_open_kinds(user: User) -> frozenset[NotificationKind]:
-    """The kinds of notifications that a user may choose."""
+    """Return the kinds of notifications that a user may choose."""
     everything = frozenset(NotificationKind)
     return everything if is_approver(user) else everything - FOR_APPROVERS
 
@@ -40,7 +40,7 @@ class WebhookChecks(Parts):
     async def find_mistakes(
         self, user: User, form: str, address: str, kinds: frozenset[NotificationKind]
     ) -> dict[str, str]:
-        """The mistakes by form field."""
+        """Return the mistakes by form field."""
         if len(await self.channels.of(user.name)) >= MOST_CHANNELS:
             return {"address": TOO_MANY}
         errors: dict[str, str] = {}
@@ -79,6 +79,6 @@ class LinkedUsers(Parts):
     links: LinkSigner
 
     async def find(self, purpose: LinkPurpose, token: str) -> User:
-        """The user of a link. Raises LinkRefused, which says what to do."""
+        """Return the user of a link. Raise LinkRefused, which says what to do."""
         user = await self.users.by_name(self.links.read_name(purpose, token))
         return self.links.check(purpose, token, user)

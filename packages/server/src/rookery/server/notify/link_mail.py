@@ -8,14 +8,12 @@ moment. Any process may add a request; the primary sends the mail.
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rookery.core.boundary.offload import Threads
-from rookery.core.clock import Clock
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.db.pool import clean
 from rookery.server.db.table import Table
+from rookery.server.http.steps import Process
 from rookery.server.identity.links import LASTING, LinkPurpose, LinkSigner
 from rookery.server.identity.users import User, Users
-from rookery.server.logs import Log
 from rookery.server.notify.mail import MailRefused, MailServer, make_mail, refuse_unforeseen
 
 AT_ONCE = 20
@@ -72,14 +70,14 @@ class LinkMailRows(Table):
     """The rows of mail that waits: one for each purpose and user."""
 
     async def put(self, purpose: LinkPurpose, user: str, now: datetime) -> None:
-        """Requests mail; a request that already waits becomes due at once."""
+        """Request mail; a request that already waits becomes due at once."""
         await self._write("letters_put", purpose.value, user, now)
 
     async def list_due(self, now: datetime, most: int) -> tuple[WantedLinkMail, ...]:
         return await self._many(_decode_wanted, "letters_due", now, most)
 
     async def end(self, wanted: WantedLinkMail) -> None:
-        """Removes a request, unless it was repeated since."""
+        """Remove a request, unless it was repeated since."""
         await self._write("letters_end", wanted.purpose.value, wanted.user_name, wanted.asked)
 
     async def retry(self, wanted: WantedLinkMail, error: str, until: datetime) -> None:
@@ -101,9 +99,7 @@ class LinkMails:
         address: str,
         rows: LinkMailRows,
         users: Users,
-        threads: Threads,
-        clock: Clock,
-        log: Log,
+        process: Process,
     ) -> None:
         """`address` is the site's address, for its links."""
         self.server = server
@@ -111,16 +107,14 @@ class LinkMails:
         self._address = address
         self._rows = rows
         self._users = users
-        self.threads = threads
-        self.clock = clock
-        self.log = log
+        self.threads, self.clock, self.log = process.threads, process.clock, process.log
 
     async def post_confirmation(self, user: User) -> None:
-        """Requests mail that asks a user to confirm an address, if mail is configured."""
+        """Request mail that asks a user to confirm an address, if mail is configured."""
         await self._post(LinkPurpose.CONFIRM, user)
 
     async def post_reset(self, user: User) -> None:
-        """Requests mail with a link to a new password."""
+        """Request mail with a link to a new password."""
         await self._post(LinkPurpose.RESET, user)
 
     async def _post(self, purpose: LinkPurpose, user: User) -> None:
@@ -129,9 +123,9 @@ class LinkMails:
 
     @runs(Domain.THREAD, "mail is handed in by SMTP in io threads")
     async def flush(self) -> None:
-        """Sends due mail; refused mail is tried again after increasing pauses. The round ends at
-        the first mail that the server does not take: a slow server may keep each of them waiting
-        for its whole time limit, and webhooks wait meanwhile."""
+        """Send due mail; refused mail is tried again after increasing pauses. The round ends at the
+        first mail that the server does not take: a slow server may keep each of them waiting for
+        its whole time limit, and webhooks wait meanwhile."""
         if not self.server.is_set_up:
             return
         for wanted in await self._rows.list_due(self.clock.now(), AT_ONCE):

@@ -55,7 +55,7 @@ class MailServer:
         return bool(self.host and self.sender)
 
     def send(self, mail: EmailMessage) -> None:
-        """Hands mail to the server. Blocks, for a limited time; raises MailRefused."""
+        """Hand mail to the server. Blocks, for a limited time; raise MailRefused."""
         try:
             with self._connect() as connection:
                 if self.tls == "starttls":
@@ -74,7 +74,7 @@ class MailServer:
 
 
 def refuse_unforeseen(error: Exception) -> MailRefused:
-    """The refusal for an unexpected error, which would occur again."""
+    """Return the refusal for an unexpected error, which would occur again."""
     return MailRefused(f"it can't be sent: {type(error).__name__}", for_good=True)
 
 
@@ -120,9 +120,9 @@ def make_mail(
     text: str,
     more: Mapping[str, str] | None = None,
 ) -> EmailMessage:
-    """Makes mail in plain text; text from strangers can't add a header or a second recipient.
-    Raises a permanent MailRefused if the address is not that of exactly one recipient, or if the
-    mail can't be encoded."""
+    """Make mail in plain text; text from strangers can't add a header or a second recipient. Raise
+    a permanent MailRefused if the address is not that of exactly one recipient, or if the mail
+    can't be encoded."""
     mail = EmailMessage(POLICY)
     mail["From"] = server.sender
     local, _, domain = to.rpartition("@")
@@ -141,13 +141,14 @@ def make_mail(
 
 
 def _defuse(line: str) -> str:
-    """A line without encoded words, which the library would decode, and some of which it can't
-    encode again."""
+    """Return a line without encoded words, which the library would decode, and some of which it
+    can't encode again."""
     return line.replace("=?", "= ?")
 
 
 def _read_recipient(local: str, domain: str) -> Address:
-    """The recipient; raises MailRefused unless mail programs read it as exactly one address."""
+    """Return the recipient; raise MailRefused unless mail programs read it as exactly one
+    address."""
     try:
         address = Address(username=local, domain=domain)
         mail = EmailMessage()
@@ -161,10 +162,10 @@ def _read_recipient(local: str, domain: str) -> Address:
 
 
 def to_line(text: str) -> str:
-    """A text as one line of printable characters."""
+    """Return a text as one line of printable characters."""
     return " ".join("".join(each if each.isprintable() else " " for each in text).split())
 
 
 def sender_domain(server: MailServer) -> str:
-    """The domain at the end of message ids."""
+    """Return the domain at the end of message ids."""
     return parseaddr(server.sender)[1].rpartition("@")[2] or "localhost"

@@ -93,18 +93,18 @@ class Channels(Table):
     """The rows of channels."""
 
     async def of(self, user: str) -> tuple[NotificationChannel, ...]:
-        """The channels of a user, mail first."""
+        """Return the channels of a user, mail first."""
         return await self._many(_decode_channel, "channels_of_user", user)
 
     async def add(self, channel: NotificationChannel) -> int:
-        """Adds a channel and returns its number; a mail channel replaces the previous one."""
+        """Add a channel and return its number; a mail channel replaces the previous one."""
         texts = (channel.user_name, channel.form.value, clean(channel.address), channel.secret)
         kinds = sorted(channel.kinds)
         found = await self._write("channels_add", *texts, kinds, channel.active, channel.created)
         return int(found)
 
     async def change(self, channel: NotificationChannel) -> bool:
-        """Stores which notifications a user's channel gets, and whether it is on; False if it does
+        """Store which notifications a user's channel gets, and whether it is on; False if it does
         not exist."""
         values = (sorted(channel.kinds), channel.active, channel.next_at)
         found = await self._write("channels_change", channel.id, channel.user_name, *values)
@@ -114,7 +114,7 @@ class Channels(Table):
         return await self._write("channels_remove", channel, user) is not None
 
     async def silence_mail(self, user: str) -> bool:
-        """Switches a user's mail off; False if it was off already."""
+        """Switch a user's mail off; False if it was off already."""
         return await self._write("channels_silence_mail", user) is not None
 
 
@@ -125,7 +125,7 @@ class Subscriptions(Table):
         await self._write("subscriptions_put", run, user, following)
 
     async def list_followed(self, user: str, since: datetime, most: int) -> frozenset[str]:
-        """The runs that a user follows that have not ended, or changed since `since`."""
+        """Return the runs that a user follows that have not ended, or changed since `since`."""
         return frozenset(await self._column("subscriptions_of_user", user, since, most))
 
     async def follows(self, run: str, user: str) -> bool:
@@ -137,15 +137,14 @@ class Outbox(Table):
     """The rows of notifications and their deliveries."""
 
     async def spread(self, most: int) -> int:
-        """Creates the deliveries of new notifications; returns how many notifications there
-        were."""
+        """Create the deliveries of new notifications; return how many notifications there were."""
         kinds = sorted(FOR_APPROVERS)
         async with self._writing() as write:
             return len(await write.column("outbox_spread", most, kinds, APPROVERS))
 
     async def due(self, now: datetime, channels: int, each: int) -> tuple[DueBatch, ...]:
-        """The deliveries that may be sent now, for at most `channels` channels and `each` for each
-        of them."""
+        """Return the deliveries that may be sent now, for at most `channels` channels and `each`
+        for each of them."""
         rows = await self._many(_decode_due, "deliveries_due", now, channels, each)
         batches: dict[int, DueBatch] = {}
         for channel, email, delivery in rows:
@@ -157,27 +156,27 @@ class Outbox(Table):
     async def end(
         self, deliveries: Collection[int], state: DeliveryState, error: str, at: datetime
     ) -> None:
-        """Marks deliveries that need no further attempt."""
+        """Mark deliveries that need no further attempt."""
         await self._write("deliveries_end", list(deliveries), state.value, clean(error), at)
 
     async def postpone(
         self, channel: NotificationChannel, deliveries: Sequence[int], error: str, until: datetime
     ) -> None:
-        """Notes that a channel did not accept deliveries; it is not tried again before `until`."""
+        """Note that a channel did not accept deliveries; it is not tried again before `until`."""
         async with self._writing() as write:
             await write("deliveries_retry", list(deliveries), clean(error))
             await write("channels_pause", channel.id, until, channel.failures + 1)
 
     async def rest(self, channel: NotificationChannel, until: datetime) -> None:
-        """Notes that a channel has accepted something; it gets nothing more before `until`."""
+        """Note that a channel has accepted something; it gets nothing more before `until`."""
         await self._write("channels_pause", channel.id, until, 0)
 
     async def forget(self, before: datetime) -> None:
-        """Removes old notifications with their deliveries, some at a time."""
+        """Remove old notifications with their deliveries, some at a time."""
         await self._write("outbox_forget", before)
 
     async def page(self, user: str, first: int, count: int) -> tuple[LoggedDelivery, ...]:
-        """The log, the latest first: of a user, or of everybody for an empty name."""
+        """Return the log, the latest first: of a user, or of everybody for an empty name."""
         return await self._many(_decode_logged, "deliveries_page", user, count, first)
 
 
@@ -188,7 +187,7 @@ def _decode_channel(form: str, kinds: list[str], **row: Any) -> NotificationChan
 
 
 def _decode_notification(row: dict[str, Any]) -> Notification:
-    """Takes the columns of a notification out of a row."""
+    """Take the columns of a notification out of a row."""
     names = ("at", "actor", "run", "title", "message", "subject")
     return Notification(
         kind=NotificationKind(row.pop("kind")), **{name: row.pop(name) for name in names}

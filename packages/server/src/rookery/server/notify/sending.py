@@ -78,7 +78,7 @@ class Sender:
 
     @runs(Domain.THREAD, "SMTP and webhooks are called in io threads")
     async def send_due(self) -> None:
-        """Distributes new notifications and sends due deliveries."""
+        """Distribute new notifications and send due deliveries."""
         if not self._is_primary():
             return
         await self._link_mails.flush()
@@ -89,7 +89,7 @@ class Sender:
 
     @runs(Domain.LOOP, "awaits one write")
     async def forget_old(self) -> None:
-        """Removes entries that are too old for the log."""
+        """Remove entries that are too old for the log."""
         if self._is_primary():
             await self._outbox.forget(self._clock.now() - KEPT)
 
@@ -138,7 +138,7 @@ class Sender:
         email: str,
         deliveries: Sequence[DueDelivery],
     ) -> None:
-        """Sends deliveries to a channel together; raises MailRefused or WebhookRefused, permanently
+        """Send deliveries to a channel together; raise MailRefused or WebhookRefused, permanently
         for unexpected errors."""
         try:
             if channel.form is ChannelForm.MAIL:

@@ -75,7 +75,7 @@ class Webhooks:
     resolve: Resolve = resolve_host
 
     def check(self, address: str) -> str:
-        """Checks an address and returns the IP address to connect to; raises WebhookRefused.
+        """Check an address and return the IP address to connect to; raise WebhookRefused.
         Blocks."""
         try:
             host = urlsplit(address).hostname or ""
@@ -95,7 +95,7 @@ class Webhooks:
         return found.addresses[0]
 
     def send(self, channel: NotificationChannel, told: Sequence[Notification]) -> None:
-        """Sends notifications to a webhook. Blocks, for a limited time; raises WebhookRefused."""
+        """Send notifications to a webhook. Blocks, for a limited time; raise WebhookRefused."""
         body = encode_body(channel.form, told, self.server)
         headers = {
             "Content-Type": "application/json",
@@ -111,13 +111,14 @@ class Webhooks:
 
 
 def sign_body(secret: str, body: bytes, seconds: int) -> Mapping[str, str]:
-    """The headers that prove to a receiver that a body is from this server, and how old it is."""
+    """Return the headers that prove to a receiver that a body is from this server, and how old it
+    is."""
     signed = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256)
     return {TIME_HEADER: str(seconds), SIGNATURE_HEADER: f"sha256={signed.hexdigest()}"}
 
 
 def encode_body(form: ChannelForm, told: Sequence[Notification], server: str) -> bytes:
-    """The body for a channel of this form."""
+    """Return the body for a channel of this form."""
     return _ENCODERS[form](told, server)
 
 

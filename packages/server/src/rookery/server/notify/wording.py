@@ -29,18 +29,18 @@ def describe_notification(told: Notification) -> str:
 
 
 def link_to(told: Notification, server: str) -> str:
-    """The address of the page with more about it."""
+    """Return the address of the page with more about it."""
     return f"{server}/runs/{told.run}" if told.run else f"{server}/users?state=pending"
 
 
 def make_subject(told: Sequence[Notification]) -> str:
-    """The subject of mail about these notifications."""
+    """Return the subject of mail about these notifications."""
     first = describe_notification(told[0])
     return first if len(told) == 1 else f"{len(told)} notifications: {first}"
 
 
 def make_text(told: Sequence[Notification], server: str, unsubscribe: str) -> str:
-    """The text of mail about these notifications."""
+    """Return the text of mail about these notifications."""
     parts = [f"{describe_notification(each)}\n{link_to(each, server)}" for each in told]
     foot = (
         "-- \n"

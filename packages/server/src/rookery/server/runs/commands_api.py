@@ -10,8 +10,8 @@ from rookery.core.model.plan import Modification
 from rookery.core.protocol import v1
 from rookery.core.protocol.runs import SubmittedArgs
 from rookery.server.engines.engines import Engines
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.fleet import Fleet
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.identity.bearers import Caller
 from rookery.server.identity.users import Scope

@@ -22,7 +22,9 @@ from rookery.core.protocol.user_documents import args_document
 from rookery.server.engines.engines import Engines
 from rookery.server.engines.grants import GrantedRepositories
 from rookery.server.engines.privacy import Privacy
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.hosts import FleetSnapshot, MachineRoster
 from rookery.server.farm.statistics import Speeds
 from rookery.server.farm.submission import (
     SubmissionContext,
@@ -30,14 +32,12 @@ from rookery.server.farm.submission import (
     make_run,
     plan_submission,
 )
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.access import FileAccess
 from rookery.server.files.books import BookStore
 from rookery.server.files.engine_files import NetStore, ProgramStore
 from rookery.server.http.signatures import Parts
 from rookery.server.identity.bearers import Caller
 from rookery.server.identity.users import User
-from rookery.server.machines.hosts import FleetSnapshot, MachineRoster
 from rookery.server.settings import Settings
 from rookery.server.sources.commits import Archives, Commits
 from rookery.server.sources.submission_checks import (

@@ -31,11 +31,8 @@ class HostNotFound(SourceError):
         super().__init__(f"there is no host {host}")
 
 
-class UnknownRevision(SourceError):
-    """There is no such branch, tag or commit."""
-
-    def __init__(self, revision: str, repository: str) -> None:
-        super().__init__(f"there is no branch, tag or commit {revision} in {repository}")
+def unknown_revision(revision: str, repository: str) -> SourceError:
+    return SourceError(f"there is no branch, tag or commit {revision} in {repository}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +47,8 @@ class Finder(Protocol):
     """Finds commits on other servers; blocks for seconds."""
 
     def find(self, repository: str, revision: str, *, known: bool) -> Commit:
-        """Finds a commit; raises SourceError. The server uses its own credentials only if `known`
-        is set: a submitter may name any repository, and must not read what only the server may
+        """Find a commit; raise SourceError. The server uses its own credentials only if `known` is
+        set: a submitter may name any repository, and must not read what only the server may
         read."""
         ...
 
@@ -66,7 +63,7 @@ class Commits:
         self._seconds = seconds
 
     async def find(self, repository: str, revision: str, *, known: bool) -> Commit:
-        """The commit of a branch, a tag or a hash; raises SourceError or GateFull."""
+        """Return the commit of a branch, a tag or a hash; raise SourceError or GateFull."""
         check_revision(revision)
         with self.gate.enter():
             try:
@@ -80,7 +77,7 @@ class Commits:
 
 
 def check_revision(revision: str) -> None:
-    """Raises SourceError for a name that git refuses or may read as something else."""
+    """Raise SourceError for a name that git refuses or may read as something else."""
     odd = ".." in revision or revision.endswith((".lock", "/", ".")) or "@{" in revision
     if odd or len(revision) > LONGEST_REVISION or _REVISION.fullmatch(revision) is None:
         raise SourceError(f"{revision[:60]!r} can't be the name of a branch, tag or commit")
@@ -96,13 +93,14 @@ _ODD = re.compile(r"[^A-Za-z0-9_.-]+", re.ASCII)
 
 @lru_cache(maxsize=4096)
 def mirror_name(repository: str) -> str:
-    """The name of a repository's archives: the last part of its address and a hash of the whole."""
+    """Return the name of a repository's archives: the last part of its address and a hash of the
+    whole."""
     word = _ODD.sub("-", repository.rpartition("/")[2])[:60].strip(".-") or "source"
     return f"{word}-{hashlib.sha256(repository.encode()).hexdigest()[:12]}"
 
 
 def mirrored_side(plan: Plan, name: str, commit: str) -> Side | None:
-    """The side of the plan that is built from this archive; None where there is none."""
+    """Return the side of the plan that is built from this archive; None where there is none."""
     if not plan.mirrored:
         return None
     for side in plan.sides:
@@ -123,12 +121,12 @@ class Archiver(Protocol):
     """Fetches commits and packs their files; blocks, at times for a minute or two."""
 
     def archive(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
-        """Packs the files of a commit; raises SourceError. The server uses its own credentials only
+        """Pack the files of a commit; raise SourceError. The server uses its own credentials only
         for the `known` repositories, including submodules."""
         ...
 
     def forget_archives(self, days: int) -> None:
-        """Removes archives that were not used for `days` days."""
+        """Remove archives that were not used for `days` days."""
         ...
 
 
@@ -143,7 +141,7 @@ class Archives:
         self._made: SharedWork[tuple[str, str, frozenset[str]], Archive] = SharedWork()
 
     async def get(self, repository: str, commit: str, *, known: frozenset[str]) -> Archive:
-        """The archive of a commit; raises SourceError."""
+        """Return the archive of a commit; raise SourceError."""
         return await self._made(
             (repository, commit, known), partial(self._get, repository, commit, known)
         )

@@ -113,7 +113,7 @@ class Diffs:
         self._making: SharedWork[tuple[SourcePlace, SourcePlace], FoundDiff] = SharedWork()
 
     async def get(self, new: SourcePlace, base: SourcePlace) -> FoundDiff:
-        """The diff of two commits; raises GateFull while too many others are being made."""
+        """Return the diff of two commits; raise GateFull while too many others are being made."""
         known = self._known.get((new, base))
         if known is not None:
             return known
@@ -138,7 +138,7 @@ class Diffs:
 
 
 def place_side(side: Side, granted: frozenset[str]) -> SourcePlace | None:
-    """The place of a side's sources; None for a program that is not built from sources."""
+    """Return the place of a side's sources; None for a program that is not built from sources."""
     if side.binary or not side.repository or side.commit == NO_COMMIT:
         return None
     return SourcePlace(side.repository, side.commit, known=side.repository in granted)

@@ -15,7 +15,7 @@ from time import monotonic
 from urllib.parse import SplitResult, urlsplit
 
 from rookery.core.http_places import is_public
-from rookery.server.sources.commits import HostNotFound, SourceError, UnknownRevision
+from rookery.server.sources.commits import HostNotFound, SourceError, unknown_revision
 
 # Which addresses git may connect to.
 #
@@ -61,7 +61,7 @@ class FetchPolicy:
     resolve: Resolve = resolve_host
 
     def check(self, repository: str) -> RepositoryHost:
-        """Checks a repository and returns the host to connect to; raises HostNotFound, or another
+        """Check a repository and return the host to connect to; raise HostNotFound, or another
         SourceError if it is not allowed. Blocks."""
         parts = urlsplit(repository)
         if parts.scheme not in self.schemes:
@@ -97,7 +97,7 @@ class FetchPolicy:
 
 
 def _strip_interface(address: str) -> str:
-    """The address without an IPv6 zone such as `%eth0`."""
+    """Return the address without an IPv6 zone such as `%eth0`."""
     return address.partition("%")[0]
 
 
@@ -143,7 +143,7 @@ def git_variables(place: RepositoryHost) -> Mapping[str, str]:
 
 
 def _url_prefixes(place: RepositoryHost) -> tuple[str, ...]:
-    """The beginnings of git:// URLs of this host."""
+    """Return the beginnings of git:// URLs of this host."""
     host = f"git://{_bracket(place.host)}"
     return (f"{host}:{place.port}/", *((f"{host}/",) if place.port == PORTS["git"] else ()))
 
@@ -205,15 +205,15 @@ class Git:
     """The checked host that git is pinned to."""
 
     def pin_host(self, repository: str) -> "Git":
-        """A copy of these settings, pinned to the host of this repository; raises SourceError if it
-        is not allowed."""
+        """Return a copy of these settings, pinned to the host of this repository; raise SourceError
+        if it is not allowed."""
         return replace(self, place=self.policy.check(repository))
 
     def without_credentials(self) -> "Git":
         return replace(self, known=False)
 
     def find(self, repository: str, revision: str) -> str:
-        """The commit of a branch or a tag; raises UnknownRevision or SourceError."""
+        """Return the commit of a branch or a tag; raise SourceError."""
         asked = self.pin_host(repository)
         names = [f"refs/heads/{revision}", f"refs/tags/{revision}", f"refs/tags/{revision}^{{}}"]
         names += [revision] if revision == LATEST else []
@@ -223,10 +223,10 @@ class Git:
         for name in (names[0], names[2], names[1], *names[3:]):
             if name in found:
                 return found[name]
-        raise UnknownRevision(revision, repository)
+        raise unknown_revision(revision, repository)
 
     def run(self, *words: str, folder: Path | None = None) -> str:
-        """The output of git; raises SourceError with its last message."""
+        """Return the output of git; raise SourceError with its last message."""
         blocks = str(self.largest_bytes // BLOCK)
         options = (*git_options(self.place), *self._credential_options())
         process = subprocess.Popen(
@@ -254,7 +254,7 @@ class Git:
         return ("-c", f"credential.helper=store --file='{self.credentials}'")
 
     def _environment(self) -> dict[str, str]:
-        """An environment without settings, secrets or an ssh agent of this process."""
+        """Return an environment without settings, secrets or an ssh agent of this process."""
         return {
             "PATH": os.defpath + ":/usr/local/bin",
             "HOME": _home(),
@@ -271,7 +271,7 @@ class Git:
 
 
 def _home() -> str:
-    """The folder with the ssh key; `/` for an account without a home."""
+    """Return the folder with the ssh key; `/` for an account without a home."""
     try:
         return str(Path.home())
     except RuntimeError:
@@ -301,7 +301,7 @@ def _read_output(process: "subprocess.Popen[bytes]", seconds: float) -> tuple[by
 
 
 def _kill(process: "subprocess.Popen[bytes]") -> None:
-    """Kills git and its child processes."""
+    """Kill git and its child processes."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -23,8 +23,8 @@ from rookery.server.sources.commits import (
     Commit,
     Finder,
     SourceError,
-    UnknownRevision,
     mirror_name,
+    unknown_revision,
 )
 from rookery.server.sources.diffs import Differ, GitDiff
 from rookery.server.sources.git import Git
@@ -83,7 +83,7 @@ class GitHub:
         self._http = HttpClient(SECONDS, LARGEST)
 
     def quota(self) -> QuotaDocument:
-        """The quota according to the latest answer; a full one after its period is over."""
+        """Return the quota according to the latest answer; a full one after its period is over."""
         known = self._quota
         if known.uninitialized or self._clock.now().timestamp() < known.reset:
             return known
@@ -93,15 +93,13 @@ class GitHub:
         )  # fmt: skip
 
     def ask_quota(self) -> None:
-        """Asks for the quota, which costs none of it. If GitHub does not answer, nothing
-        changes."""
+        """Ask for the quota, which costs none of it. If GitHub does not answer, nothing changes."""
         with contextlib.suppress(CallFailed):
             answer = self._http.call("GET", f"{self._api}/rate_limit", headers=self._headers(None))
             self._note_quota(answer.headers)
 
     def find_commit(self, repository: str, revision: str, *, known: bool) -> Commit:
-        """The commit of a branch, a tag or a hash; raises UnknownRevision, QuotaSpent or
-        SourceError."""
+        """Return the commit of a branch, a tag or a hash; raise QuotaSpent or SourceError."""
         place = f"{self._api}/repos/{repository.removeprefix(SITE)}"
         rest = urllib.parse.quote(revision, safe="/")
         try:
@@ -110,7 +108,7 @@ class GitHub:
             found = _COMMIT.decode(self._get(f"{place}/commits/{rest}"))
             return Commit(found.sha, found.commit.message)
         except _NotFound:
-            raise UnknownRevision(revision, repository) from None
+            raise unknown_revision(revision, repository) from None
         except (msgspec.MsgspecError, UnicodeDecodeError):
             raise SourceError("GitHub's answer can't be read") from None
 
@@ -184,11 +182,11 @@ class SourceAccess(Finder, Archiver, Surveyor, Differ, Protocol):
     """A source of commits and their files; blocks."""
 
     def quota(self) -> QuotaDocument:
-        """The quota of calls to GitHub."""
+        """Return the quota of calls to GitHub."""
         ...
 
     def ask_quota(self) -> None:
-        """Asks GitHub for the quota, if it may be asked."""
+        """Ask GitHub for the quota, if it may be asked."""
         ...
 
 

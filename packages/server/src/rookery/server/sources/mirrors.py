@@ -46,12 +46,12 @@ class CommitPacker(Protocol):
     def pack(
         self, git: Git, repository: str, commit: str, top: str, into: Path
     ) -> tuple[Submodule, ...]:
-        """The submodules of the commit; raises SourceError."""
+        """Return the submodules of the commit; raise SourceError."""
         ...
 
 
 def list_submodules(git: Git, mirror: Path, commit: str) -> tuple[Submodule, ...]:
-    """The submodules of a fetched commit; an address is empty where .gitmodules has none."""
+    """Return the submodules of a fetched commit; an address is empty where .gitmodules has none."""
     listed = git.run("ls-tree", "-r", "-z", commit, "--", folder=mirror).split("\0")
     links = [found for line in listed if (found := _LINK.fullmatch(line))]
     urls = _read_urls(git, mirror, commit) if links else {}
@@ -59,7 +59,7 @@ def list_submodules(git: Git, mirror: Path, commit: str) -> tuple[Submodule, ...
 
 
 def _read_urls(git: Git, mirror: Path, commit: str) -> dict[str, str]:
-    """The addresses of submodules by path."""
+    """Return the addresses of submodules by path."""
     words = ("config", "-z", "--blob", f"{commit}:.gitmodules", "--get-regexp", _WANTED)
     try:
         said = git.run(*words, folder=mirror)
@@ -74,7 +74,8 @@ def _read_urls(git: Git, mirror: Path, commit: str) -> dict[str, str]:
 
 
 def resolve_address(url: str, parent: str) -> str:
-    """The normal form of a submodule's address; `../x` is relative to its parent's address."""
+    """Return the normal form of a submodule's address; `../x` is relative to its parent's
+    address."""
     if not url.startswith(("./", "../")):
         return source_address(url)
     base = parent.rstrip("/")
@@ -114,7 +115,7 @@ class SubmodulePacker:
         modules: tuple[Submodule, ...],
         depth: int = 1,
     ) -> None:
-        """Adds these submodules and their own submodules; notes the ones that can't be fetched."""
+        """Add these submodules and their own submodules; note the ones that can't be fetched."""
         for module in modules:
             place = f"{top}/{module.path}"
             try:
@@ -170,7 +171,8 @@ def _append(piece: Path, archive: Path) -> None:
 def _list_new_entries(
     source: zipfile.ZipFile, target: zipfile.ZipFile
 ) -> Iterator[zipfile.ZipInfo]:
-    """The entries that the archive lacks; the empty folder of a submodule is in it already."""
+    """Return the entries that the archive lacks; the empty folder of a submodule is in it
+    already."""
     known = set(target.namelist())
     return (info for info in source.infolist() if info.filename not in known)
 
@@ -189,11 +191,11 @@ class Mirrors:
     _locks: defaultdict[Path, Lock] = field(default_factory=lambda: defaultdict(Lock))
 
     def lock_folder(self, folder: Path) -> Lock:
-        """The lock for a clone that is fetched into."""
+        """Return the lock for a clone that is fetched into."""
         return self._locks[folder]
 
     def read_message(self, git: Git, repository: str, commit: str) -> str:
-        """The message of a commit; raises SourceError."""
+        """Return the message of a commit; raise SourceError."""
         mirror = self._mirror_folder(git, repository)
         with self._locks[mirror]:
             self._fetch(git, repository, commit, mirror)
@@ -202,7 +204,7 @@ class Mirrors:
     def archive(
         self, git: Git, repository: str, commit: str, top: str, known: frozenset[str], clock: Clock
     ) -> Archive:
-        """A zip of the commit's files below the folder `top`, made once; raises SourceError.
+        """Return a zip of the commit's files below the folder `top`, made once; raise SourceError.
 
         With submodules there is an archive for each set of known repositories: which submodules
         can be fetched depends on it.
@@ -227,7 +229,7 @@ class Mirrors:
     def pack(
         self, git: Git, repository: str, commit: str, top: str, into: Path
     ) -> tuple[Submodule, ...]:
-        """Packs the files of a commit below the folder `top`; returns its submodules."""
+        """Pack the files of a commit below the folder `top`; return its submodules."""
         mirror = self._mirror_folder(git, repository)
         with self._locks[mirror]:
             self._fetch(git, repository, commit, mirror)
@@ -237,7 +239,7 @@ class Mirrors:
             return list_submodules(git, mirror, commit)
 
     def forget(self, days: int, now: float) -> None:
-        """Removes archives that were not used for `days` days, and mirrors without archives."""
+        """Remove archives that were not used for `days` days, and mirrors without archives."""
         oldest = now - days * 86_400
         for mirror in [path for path in self.folder.glob("*") if path.is_dir()]:
             with self._locks[mirror]:
@@ -249,7 +251,7 @@ class Mirrors:
                     shutil.rmtree(mirror, ignore_errors=True)
 
     def _fetch(self, git: Git, repository: str, commit: str, mirror: Path) -> None:
-        """Fetches this commit without its history."""
+        """Fetch this commit without its history."""
         asked = git.pin_host(repository)
         if not (mirror / "HEAD").is_file():
             shutil.rmtree(mirror, ignore_errors=True)
@@ -259,14 +261,14 @@ class Mirrors:
         asked.run(*words, "--", repository, commit, folder=mirror)
 
     def _mirror_folder(self, git: Git, repository: str) -> Path:
-        """The folder of a mirror; commits fetched with credentials are separate from those fetched
-        without."""
+        """Return the folder of a mirror; commits fetched with credentials are separate from those
+        fetched without."""
         name = f"{'known' if git.known else 'open'} {repository}"
         return self.folder / hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 def _use_archive(archive: Path) -> Archive:
-    """Marks an archive as used, so that it is not removed."""
+    """Mark an archive as used, so that it is not removed."""
     archive.touch()
     words = _missing_list(archive)
     if not words.is_file():
@@ -276,7 +278,7 @@ def _use_archive(archive: Path) -> Archive:
 
 
 def _missing_list(archive: Path) -> Path:
-    """The file beside an archive that lists its missing submodules."""
+    """Return the file beside an archive that lists its missing submodules."""
     return archive.with_suffix(".missing")
 
 

@@ -50,21 +50,21 @@ class OfficialBookList:
     """The repository; empty if the operator wants none to be read."""
 
     async def load(self) -> None:
-        """Loads the stored list."""
+        """Load the stored list."""
         kept = await self.rows.load(FindingKind.BOOKS, [ALL], dict[str, ListedBook])
         if ALL in kept:
             self.books.official = dict(list_books(kept[ALL]))
 
     @runs(Domain.THREAD, "the list is fetched in a thread, rows are awaited")
     async def keep_current(self) -> None:
-        """The periodic job: the primary reads the repository, the others the stored list."""
+        """Do the periodic job: the primary reads the repository, the others the stored list."""
         found = await self.threads.io(self._read)
         if found is not None and self.is_primary():
             await self.rows.save(FindingKind.BOOKS, ALL, found, self.clock.now())
         await self.load()
 
     def _read(self) -> dict[str, ListedBook] | None:
-        """Reads the list from the repository; None if it has no readable list. Blocks."""
+        """Read the list from the repository; None if it has no readable list. Blocks."""
         if not (self.repository and self.is_primary()):
             return None
         try:
@@ -76,7 +76,7 @@ class OfficialBookList:
 
 
 def list_books(listed: Mapping[str, ListedBook]) -> Iterator[tuple[str, OfficialBook]]:
-    """The books that a run can name, without entries with impossible names or hashes."""
+    """Yield the books that a run can name, without entries with impossible names or hashes."""
     for name, entry in list(listed.items())[:MOST_BOOKS]:
         try:
             yield book("name", name), OfficialBook(name, entry.total, book_sri("sri", entry.sri))

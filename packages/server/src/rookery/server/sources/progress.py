@@ -50,13 +50,13 @@ class ProgressKeeping:
     """Runs whose tree was looked up since the start of this process, found or not."""
 
     async def load(self, engine: str) -> EngineProgress | None:
-        """The stored progress of an engine."""
+        """Return the stored progress of an engine."""
         found = await self.rows.load(FindingKind.PROGRESS, [engine], EngineProgress)
         return found.get(engine)
 
     @runs(Domain.THREAD, "histories are fetched and Elo is worked out in threads")
     async def keep_current(self) -> None:
-        """The periodic job: reads the main branch of every engine that has one."""
+        """Do the periodic job: read the main branch of every engine that has one."""
         if not self.is_primary():
             return
         for record in await self.threads.cpu(self._list_engines):
@@ -87,8 +87,9 @@ class ProgressKeeping:
     async def _add_trees(
         self, branch: Sequence[BranchCommit], tests: Sequence[CommitTest], granted: frozenset[str]
     ) -> list[CommitTest]:
-        """The tests, with trees added for those that passed but whose commit is not in the branch.
-        Most trees were stored when the run was reviewed; a few others are looked up each time."""
+        """Return the tests, with trees added for those that passed but whose commit is not in the
+        branch. Most trees were stored when the run was reviewed; a few others are looked up each
+        time."""
         unplaced = await self.threads.cpu(list_unplaced, branch, tests)
         wanted = [test.run for test in unplaced]
         facts = await self.rows.load(FindingKind.REVIEW, wanted, ReviewFacts) if wanted else {}
@@ -105,7 +106,7 @@ class ProgressKeeping:
     async def _find_tree(
         self, test: CommitTest, facts: Mapping[str, ReviewFacts], granted: frozenset[str]
     ) -> str:
-        """Finds and stores the tree of the commit that a run tested; empty if it can't be found."""
+        """Find and store the tree of the commit that a run tested; empty if it can't be found."""
         self._asked_trees.add(test.run)
         place = SourcePlace(test.repository, test.new, known=test.repository in granted)
         try:

@@ -52,12 +52,12 @@ class Reviews:
     _looked: dict[str, float] = field(default_factory=dict)
 
     async def load(self, run_ids: Collection[str]) -> Mapping[str, ReviewFacts]:
-        """The stored facts about these runs, in one query."""
+        """Return the stored facts about these runs, in one query."""
         return await self.rows.load(FindingKind.REVIEW, run_ids, ReviewFacts)
 
     async def count_earlier(self, owner: str, before: str = "g") -> int:
-        """The number of a user's runs before a given one, counted only as far as needed to know
-        whether there are any."""
+        """Return the number of a user's runs before a given one, counted only as far as needed to
+        know whether there are any."""
         active = await self.fleet.views.active()
         own = sum(run.plan.owner == owner and run.id < before for run in active)
         asked = FinishedRunsQuery(page_size=1, owner=owner)
@@ -65,7 +65,7 @@ class Reviews:
 
     @runs(Domain.THREAD, "sources are fetched in threads, rows are awaited")
     async def look_at_unfinished(self) -> None:
-        """The periodic job: reviews runs, a few at a time, those that wait for approval first."""
+        """Do the periodic job: review runs, a few at a time, those that wait for approval first."""
         if not self.is_primary():
             return
         oldest = self.clock.now().timestamp() - SCRATCH_SECONDS
@@ -78,9 +78,9 @@ class Reviews:
             await self.fleet.commands.notify_changed(run.id)
 
     async def _list_due(self, active: Sequence[Run]) -> list[Run]:
-        """The runs to review: first those that wait for approval, then the others from the newest
-        on. A run that is already approved is reviewed once: it was approved before the job reached
-        it."""
+        """Return the runs to review: first those that wait for approval, then the others from the
+        newest on. A run that is already approved is reviewed once: it was approved before the job
+        reached it."""
         now, ids = self.clock.seconds(), {run.id for run in active}
         self._looked = {run: when for run, when in self._looked.items() if run in ids}
         due = [
@@ -96,7 +96,7 @@ class Reviews:
         ]
 
     async def gather(self, run: Run) -> ReviewFacts:
-        """Gathers all facts about a run that are not in the run itself. Commits do not change, so
+        """Gather all facts about a run that are not in the run itself. Commits do not change, so
         facts about sources that were read before are kept if they can't be read now."""
         found = await self._read_sources(run)
         if found.trouble:
@@ -128,7 +128,7 @@ class Reviews:
             return SourceFacts(trouble=str(why))
 
     async def _add_nets(self, run: Run, facts: SourceFacts) -> SourceFacts:
-        """Adds the nets that are missing here, private, or not in a side's own list. The owner of
+        """Add the nets that are missing here, private, or not in a side's own list. The owner of
         the run reads this too, so a private net of another team counts as missing."""
         sides = run.plan.sides
         listed = [net for side in sides for net in side.nets]
@@ -154,7 +154,7 @@ class Reviews:
         )
 
     async def _find_missing(self, names: Collection[str], owner: str) -> AsyncIterator[str]:
-        """The missing nets; a net that the owner may not see counts as missing."""
+        """Yield the missing nets; a net that the owner may not see counts as missing."""
         for name in () if self.nets_elsewhere else names:
             kept = await self.nets.rows.get(name)
             if kept is None or not self.file_access.may_see(owner, name):
@@ -166,7 +166,7 @@ def _place(side: Side, granted: frozenset[str]) -> SourcePlace:
 
 
 def make_net_search(record: EngineRecord) -> NetPattern:
-    """The pattern of nets in sources; empty for an engine that is not built with nets."""
+    """Return the pattern of nets in sources; empty for an engine that is not built with nets."""
     if record.nets.use != "embedded":
         return NetPattern()
     return NetPattern(record.nets.pattern, record.nets.files or NET_FILES)

@@ -19,7 +19,7 @@ from rookery.server.sources.commits import Archives, Commit, Commits, SourceErro
 
 
 def find_able_machines(run: Run, machines: Iterable[Machine]) -> list[Machine]:
-    """The machines that could play the run, each once."""
+    """Return the machines that could play the run, each once."""
     able = {
         machine.short_name: machine
         for machine in machines
@@ -90,15 +90,15 @@ class SubmissionLookup:
     """The repositories that the server fetches with its credentials for the submitter."""
 
     async def find_commits(self, asked: Submission, plan: Plan, checks: Checks) -> Submission:
-        """The submission with the commits of its branches filled in, which are looked up in the
-        repositories of its plan."""
+        """Return the submission with the commits of its branches filled in, which are looked up in
+        the repositories of its plan."""
         for prefix, side in zip(PREFIXES, plan.sides, strict=True):
             with checks:
                 asked = await self._add_commit(asked, prefix, side.repository)
         return asked
 
     async def check_binaries(self, plan: Plan, checks: Checks) -> None:
-        """Checks that every program was uploaded."""
+        """Check that every program was uploaded."""
         for prefix, side in zip(PREFIXES, plan.sides, strict=True):
             if side.binary:
                 known = await self.programs.rows.get(side.binary) is not None
@@ -106,8 +106,8 @@ class SubmissionLookup:
                 checks.require(known, key, "no program of this hash was uploaded here")
 
     async def fetch_sources(self, run: Run) -> tuple[str, ...]:
-        """Makes the archives of the sources that workers download from here, so that a failure
-        shows at the submission; returns warnings. Raises WireFault."""
+        """Make the archives of the sources that workers download from here, so that a failure shows
+        at the submission; return warnings. Raise WireFault."""
         warnings = dict[str, None]()
         for side in run.plan.sides:
             if run.plan.mirrored and not side.binary and side.repository:
@@ -121,7 +121,7 @@ class SubmissionLookup:
         return tuple(warnings)[:MOST_REMARKS]
 
     async def find_book(self, name: str) -> KnownBook | None:
-        """A book that is stored here, or an official one; None for any other."""
+        """Return a book that is stored here, or an official one; None for any other."""
         kept, official = await self.books.by_name(name), self.books.official.get(name)
         if kept is not None:
             return KnownBook(kept.openings, kept.sri, official=official is not None)
@@ -152,7 +152,7 @@ class SubmissionLookup:
             refuse(field, self._explain(why, repository))
 
     def _explain(self, why: SourceError, repository: str) -> str:
-        """The reason of a failure, with a hint where credentials seem to be missing."""
+        """Return the reason of a failure, with a hint where credentials seem to be missing."""
         if repository in self.granted or not any(word in str(why).lower() for word in CLOSED):
             return str(why)
         return f"{why} (asked without credentials: this repository is not granted the server's own)"

@@ -77,23 +77,23 @@ class Surveyor(Protocol):
     def compare(
         self, main: SourcePlace, new: SourcePlace, base: SourcePlace, nets: NetPattern
     ) -> SourceFacts:
-        """Compares two commits with each other and with their engine's main branch."""
+        """Compare two commits with each other and with their engine's main branch."""
         ...
 
     def list_main(self, main: SourcePlace) -> tuple[MainCommit, ...]:
-        """The commits of a repository's main branch, parents first."""
+        """Return the commits of a repository's main branch, parents first."""
         ...
 
     def find_tree(self, place: SourcePlace) -> str:
-        """The hash of a commit's tree."""
+        """Return the hash of a commit's tree."""
         ...
 
     def read_file(self, main: SourcePlace, path: str) -> str:
-        """The present content of a file on the main branch."""
+        """Return the present content of a file on the main branch."""
         ...
 
     def forget_scratch(self, before: float) -> None:
-        """Removes what dead processes left behind before the time `before`, in UNIX seconds."""
+        """Remove what dead processes left behind before the time `before`, in UNIX seconds."""
         ...
 
 
@@ -153,8 +153,8 @@ class GitSurvey:
         *,
         find_seconds: Callable[[], float] = lambda: SECONDS,
     ) -> Path:
-        """A clone with the files of two commits, without their history. `find_seconds` returns the
-        time limit of each step."""
+        """Return a clone with the files of two commits, without their history. `find_seconds`
+        returns the time limit of each step."""
         self._begin(clone)
         for side in (new, base):
             self._fetch(side, side.commit, clone, "--depth=1", seconds=find_seconds())
@@ -188,7 +188,7 @@ class GitSurvey:
         return tuple(dict.fromkeys(names))
 
     def _show(self, git: Git, clone: Path, commit: str, path: str) -> str:
-        """The beginning of a file; empty if it does not exist."""
+        """Return the beginning of a file; empty if it does not exist."""
         try:
             size = git.run("cat-file", "-s", f"{commit}:{path}", folder=clone)
             if int(size) > LARGEST_FILE:
@@ -229,7 +229,7 @@ class GitSurvey:
         return git.run(*words, "--", folder=clone).strip() == "0"
 
     def _refresh_main(self, main: SourcePlace) -> Path:
-        """Updates and returns the clone with the commits of a main branch."""
+        """Update and return the clone with the commits of a main branch."""
         name = f"{'known' if main.known else 'open'} {main.repository}"
         name += f" {main.branch}" if main.branch else ""
         clone = self.folder / hashlib.sha256(name.encode()).hexdigest()[:32]
@@ -263,7 +263,7 @@ class GitSurvey:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A temporary folder for the length of the block."""
+        """Yield a temporary folder for the length of the block."""
         self.folder.mkdir(parents=True, exist_ok=True)
         made = Path(mkdtemp(prefix=SCRATCH, dir=self.folder))
         try:
@@ -273,8 +273,8 @@ class GitSurvey:
 
 
 def count_lines(numstat: str) -> tuple[int, int, int]:
-    """The numbers of files, added lines and removed lines; a binary file counts as a file without
-    lines."""
+    """Return the numbers of files, added lines and removed lines; a binary file counts as a file
+    without lines."""
     rows = [found for line in numstat.splitlines() if (found := _STAT.match(line))]
     added = sum(int(row[1]) for row in rows if row[1] != "-")
     removed = sum(int(row[2]) for row in rows if row[2] != "-")
@@ -282,7 +282,8 @@ def count_lines(numstat: str) -> tuple[int, int, int]:
 
 
 def find_nets(text: str, pattern: str) -> Iterator[str]:
-    """The names of nets in a source file: words, usually in quotes, that match the pattern."""
+    """Yield the names of nets in a source file: words, usually in quotes, that match the
+    pattern."""
     for word in text.replace('"', " ").replace("'", " ").split():
         try:
             if is_whole(pattern, word):
@@ -292,7 +293,8 @@ def find_nets(text: str, pattern: str) -> Iterator[str]:
 
 
 def parse_commit(text: str) -> MainCommit:
-    """A commit from a line with its hash, tree, time and subject, and the message after it."""
+    """Return a commit from a line with its hash, tree, time and subject, and the message after
+    it."""
     head, _, message = text.partition("\n")
     sha, tree, time, subject = (*head.split(" ", 3), "", "", "")[:4]
     runs = dict.fromkeys(_RUN_ID.findall(message))
@@ -301,7 +303,8 @@ def parse_commit(text: str) -> MainCommit:
 
 
 def _main_ref(main: SourcePlace) -> str:
-    """The ref to fetch as the main branch; raises SourceError for an impossible branch name."""
+    """Return the ref to fetch as the main branch; raise SourceError for an impossible branch
+    name."""
     if not main.branch:
         return LATEST
     check_revision(main.branch)

@@ -91,7 +91,7 @@ NOTHING_KNOWN = (
 )
 
 
-def add(
+def add(  # noqa: PLR0913 - each is a flag
     address: Annotated[str, option("a git repository, folder or program")],
     /,
     *,

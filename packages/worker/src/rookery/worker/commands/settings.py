@@ -100,7 +100,7 @@ class WorkerSettings:
 
 
 def _none_given(settings: type) -> type:
-    """A class with the same flags, each None unless given, so that the file can supply the
+    """Return a class with the same flags, each None unless given, so that the file can supply the
     others."""
     hints = get_type_hints(settings, include_extras=True)
     flags = [
@@ -121,14 +121,14 @@ NAMES = tuple(one.name for one in fields(WorkerSettings))
 
 
 def config_file() -> Path:
-    """The default path of the configuration file."""
+    """Return the default path of the configuration file."""
     return platformdirs.user_config_path("rookery") / "worker.toml"
 
 
 def worker_settings(
     flags: WorkerFlags, file: Path | None, environment: Mapping[str, str] = os.environ
 ) -> WorkerSettings:
-    """The settings from flags, file and environment. Raises BadArgument."""
+    """Return the settings from flags, file and environment. Raise BadArgument."""
     given = {name: getattr(flags, name) for name in NAMES}
     named = {name: value for name, value in given.items() if value is not None}
     found: dict[str, Any] = {**from_file(file), **named}
@@ -140,7 +140,7 @@ def worker_settings(
 
 
 def from_file(file: Path | None) -> dict[str, Any]:
-    """The settings in a configuration file; empty if there is none and none was named."""
+    """Return the settings in a configuration file; empty if there is none and none was named."""
     place = file or config_file()
     try:
         found = tomllib.loads(place.read_text(encoding="utf-8"))
@@ -158,7 +158,7 @@ def from_file(file: Path | None) -> dict[str, Any]:
 
 
 def credentials(settings: WorkerSettings) -> tuple[str, str]:
-    """The user name and the password, or a token in its place. Raises BadArgument.
+    """Return the user name and the password, or a token in its place. Raise BadArgument.
 
     A token's file may contain NAME:TOKEN, so that a machine needs only this file.
     """
@@ -180,7 +180,7 @@ def _with_name(user: str) -> str:
 
 
 def _secret(file: str) -> str:
-    """The last line of a file: a token is often stored with the text printed before it."""
+    """Return the last line of a file: a token is often stored with the text printed before it."""
     try:
         lines = Path(file).expanduser().read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError):

@@ -216,7 +216,8 @@ async def examine(settings: WorkerSettings, system: System, threads: Threads) ->
 def _examined(
     settings: WorkerSettings, identity: WorkerIdentity, sandbox: Sandbox, ours: str
 ) -> MachineFindings:
-    """The findings. `ours` is the reason if the bundled engine does not start, else empty."""
+    """Return the findings. `ours` is the reason if the bundled engine does not start, else
+    empty."""
     server, answers = _server_found(settings)
     cache, writable = _cache(settings)
     records = _records(settings)
@@ -294,7 +295,7 @@ def _server_found(settings: WorkerSettings) -> tuple[str, bool]:
 
 
 def _records(settings: WorkerSettings) -> tuple[EngineRecord, ...]:
-    """The server's engines, or those that every server has."""
+    """Return the server's engines, or those that every server has."""
     if settings.server:
         try:
             return Client.at(settings.server).engines().engines

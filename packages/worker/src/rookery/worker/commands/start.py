@@ -108,7 +108,7 @@ def apply_sandbox(
         say(f"Other people's programs run without a sandbox on this machine. {sandbox.why}")
 
 
-async def make_context(
+async def make_context(  # noqa: PLR0913 - tests give the last two
     settings: WorkerSettings,
     system: System,
     stop: Stop,
@@ -148,7 +148,7 @@ async def make_context(
 
 
 def introduction(context: WorkerContext) -> str:
-    """A worker's first line: its name, its server and the runner that it plays with."""
+    """Return a worker's first line: its name, its server and the runner that it plays with."""
     offer, head = context.identity.offer, context.identity.key.partition("-")[0]
     name = f"{offer.username}-{offer.concurrency}cores-{head}"
     much = "1 core" if offer.concurrency == 1 else f"{offer.concurrency} cores"
@@ -169,7 +169,7 @@ def _workshop(settings: WorkerSettings, downloads: ServerDownloads) -> Workshop:
 def make_renewal(
     settings: WorkerSettings, context: WorkerContext, words: Sequence[str]
 ) -> Renewal | None:
-    """The updater of the worker; None if it must not be updated."""
+    """Return the updater of the worker; None if it must not be updated."""
     installed = None if settings.foreign_server else installed_here()
     if installed is None:
         return None
@@ -202,7 +202,8 @@ def make_identity(
     instance: int,
     look: Callable[[System], MachineFacts] = survey_machine,
 ) -> WorkerIdentity:
-    """What the worker reports about itself. It examines the machine, so call it in a thread."""
+    """Return what the worker reports about itself. It examines the machine, so call it in a
+    thread."""
     if settings.key and not _KEY.fullmatch(settings.key):
         raise BadArgument("--key is 2 to 8 letters or digits.")
     memory = parse_memory(settings.memory, system)
@@ -223,8 +224,8 @@ def make_identity(
 
 
 def _cores(settings: WorkerSettings, memory: int, system: System) -> int:
-    """The number of cores to play on. For another project's server its games must fit into the
-    memory."""
+    """Return the number of cores to play on. For another project's server its games must fit into
+    the memory."""
     wanted = parse_cores(settings.concurrency, system)
     if not settings.foreign_server:
         return wanted
@@ -249,7 +250,7 @@ def _patience(settings: WorkerSettings) -> RetryPolicy:
 
 
 def line(status: WorkerStatus) -> str:
-    """A status as one line."""
+    """Return a status as one line."""
     if not status.games:
         return f"{status.run}: {status.doing}" if status.run else status.doing
     found = status.results
@@ -298,7 +299,7 @@ class LiveDisplay:
 
 @contextlib.contextmanager
 def display() -> Iterator[Watcher]:
-    """The display that fits the output."""
+    """Yield the display that fits the output."""
     if not sys.stdout.isatty():
         yield PlainDisplay(lambda text: print(text, flush=True), datetime.now)
         return

@@ -97,7 +97,7 @@ def _play(settings: WorkerSettings, words: Sequence[str]) -> int:
 
 
 def given_words(flags: WorkerFlags, config: Path | None) -> list[str]:
-    """The given flags, as words of a command line."""
+    """Return the given flags, as words of a command line."""
     return [*as_words(flags), *([f"--config={config}"] if config else [])]
 
 
@@ -131,13 +131,13 @@ WantedBy=default.target
 
 
 def unit(settings: WorkerSettings, words: Sequence[str]) -> str:
-    """The systemd unit that starts this program with the same words."""
+    """Return the systemd unit that starts this program with the same words."""
     command = " ".join(map(quoted, (*_newest_program(), "worker", *words)))
     return UNIT.format(command=command, seconds=int(settings.grace) + EXTRA_STOP_SECONDS)
 
 
 def _newest_program() -> tuple[str, ...]:
-    """The launcher of an installation that updates itself, else this program."""
+    """Return the launcher of an installation that updates itself, else this program."""
     from rookery.worker.renewal.renewal import installed_here
 
     installed = installed_here()

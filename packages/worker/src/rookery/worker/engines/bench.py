@@ -54,7 +54,7 @@ Groups = tuple[str | None, ...]
 
 
 async def find_last_match(pattern: str, text: str) -> Groups | None:
-    """The groups of the last match of a pattern in a text. Raises BadBenchPattern."""
+    """Return the groups of the last match of a pattern in a text. Raise BadBenchPattern."""
     text = text[-MOST_TEXT:]
     if pattern in KNOWN:
         found = list(re.finditer(pattern, text))
@@ -137,8 +137,8 @@ async def _one(program: Program, record: EngineRecord) -> BenchResult:
 
 
 async def read_bench(text: str, record: EngineRecord, seconds: float) -> BenchResult:
-    """The nodes and speed of a bench. If the text has no speed, it is computed from the elapsed
-    time."""
+    """Return the nodes and speed of a bench. If the text has no speed, it is computed from the
+    elapsed time."""
     lines = [line for line in text.splitlines() if not _tells_a_search(line)]
     nodes, speed = find_last_counts(lines)
     if record.bench.pattern:
@@ -161,7 +161,7 @@ def _tells_a_search(line: str) -> bool:
 
 
 def find_last_counts(lines: Sequence[str]) -> tuple[int | None, int | None]:
-    """The nodes and the speed in the last lines that have them."""
+    """Return the nodes and the speed in the last lines that have them."""
     nodes = speed = None
     for line in reversed(lines):
         if len(line) > LONGEST_LINE:
@@ -175,8 +175,8 @@ def find_last_counts(lines: Sequence[str]) -> tuple[int | None, int | None]:
 
 
 def _counts_of(line: str) -> dict[str, int]:
-    """The numbers in a line by name: after a sign (`nodes: 5`), else before the name (`5 nodes`),
-    else after it (`nodes 5`)."""
+    """Return the numbers in a line by name: after a sign (`nodes: 5`), else before the name (`5
+    nodes`), else after it (`nodes 5`)."""
     tokens = [(str(token.lastgroup), token[0]) for token in _TOKEN.finditer(line)]
     kinds = [kind for kind, _ in tokens]
     found: dict[str, int] = {}

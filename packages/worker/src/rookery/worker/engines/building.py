@@ -204,7 +204,8 @@ def _reason(step: BuildStep, code: int, log: str) -> tuple[str, Blame]:
 
 
 def _found(plan: BuildPlan, tree: Path) -> Path | None:
-    """The program that the plan names, or the only one in the folders where builds put theirs."""
+    """Return the program that the plan names, or the only one in the folders where builds put
+    theirs."""
     for path in plan.programs:
         if is_plain_file(path, tree):
             return path
@@ -254,7 +255,7 @@ def key_of(
     environment: Mapping[str, str],
     machine: HostIdentity,
 ) -> str:
-    """A key of everything that determines a build's program."""
+    """Return a key of everything that determines a build's program."""
     # Which compilers lie in an account's own folder is in `tools`; accounts may share a cache.
     passed = {name: value for name, value in environment.items() if name != "RUSTUP_HOME"}
     # A program built on one machine may not run on another that shares the cache.
@@ -278,7 +279,7 @@ class Builds:
     cache: Cache
 
     def find(self, key: str) -> BuiltEngine | None:
-        """A program whose content is still that of the build; None if there is none."""
+        """Return a program whose content is still that of the build; None if there is none."""
         place = self.cache.place("builds", key)
         try:
             label = msgspec.json.decode((place / "label").read_bytes(), type=_Label)

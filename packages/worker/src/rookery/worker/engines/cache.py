@@ -81,7 +81,7 @@ class Cache:
 
     @contextlib.asynccontextmanager
     async def scratch(self) -> AsyncIterator[Path]:
-        """An empty folder on the cache's disk, removed at the end of the block."""
+        """Yield an empty folder on the cache's disk, removed at the end of the block."""
         folder = await self.threads.io(self._make_scratch)
         try:
             yield folder
@@ -151,7 +151,7 @@ def note_use(path: Path) -> None:
 
 
 def size_of(path: Path) -> int:
-    """The bytes of a file, or of everything in a folder."""
+    """Return the bytes of a file, or of everything in a folder."""
     if not path.is_dir() or path.is_symlink():
         return path.lstat().st_size
     total = 0
@@ -243,7 +243,7 @@ def is_plain_file(path: Path, tree: Path) -> bool:
 
 
 def read_text(path: Path, tree: Path) -> str:
-    """The text of a file; empty if it is not a regular file in the tree, or too large to be
+    """Return the text of a file; empty if it is not a regular file in the tree, or too large to be
     text."""
     if not is_plain_file(path, tree) or path.stat().st_size > LARGEST_TEXT:
         return ""

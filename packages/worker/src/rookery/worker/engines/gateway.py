@@ -112,7 +112,8 @@ class Gateway:
                 await _closed(writer)
 
     def trouble(self) -> str:
-        """The reason for the failure of a fetch through this proxy; empty if it is not known."""
+        """Return the reason for the failure of a fetch through this proxy; empty if it is not
+        known."""
         if self.refused:
             return self.refused[0]
         return f"the network can't be reached, or has no {self.missing[0]}" if self.missing else ""

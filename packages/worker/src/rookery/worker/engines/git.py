@@ -116,7 +116,7 @@ class ConfinedGit:
 
 
 def proxy_environment() -> dict[str, str]:
-    """The worker's own variables that are passed on to git: proxies and certificates."""
+    """Return the worker's own variables that are passed on to git: proxies and certificates."""
     names = (*TRUST, *PROXIES)
     return {name: os.environ[name] for name in names if name in os.environ}  # noqa: TID251 - handed on, not read
 
@@ -222,7 +222,8 @@ class SourceVersions:
     environment: Mapping[str, str]
 
     async def remote(self, address: str, ref: str) -> SourceVersion:
-        """The commit of a branch, a tag or the default branch on a server. Raises BuildFailed."""
+        """Return the commit of a branch, a tag or the default branch on a server. Raise
+        BuildFailed."""
         if COMMIT.fullmatch(ref):
             return SourceVersion(address, ref, address)
         wanted = [f"refs/tags/{ref}^{{}}", f"refs/heads/{ref}", f"refs/tags/{ref}", ref]
@@ -238,7 +239,7 @@ class SourceVersions:
         return SourceVersion(address, commit, address)
 
     async def checkout(self, folder: Path, ref: str) -> SourceVersion:
-        """The commit of a checkout on this machine, without uncommitted changes."""
+        """Return the commit of a checkout on this machine, without uncommitted changes."""
         code, said = await self._git("-C", str(folder), "rev-parse", f"{ref or 'HEAD'}^{{commit}}")
         if code:
             raise BuildFailed(f"There is no commit {ref or 'HEAD'} in {folder}.", said)
@@ -247,7 +248,7 @@ class SourceVersions:
         return SourceVersion(str(folder), said.strip(), known_as)
 
     async def snapshot(self, folder: Path) -> SourceVersion:
-        """The present content of a plain folder, committed to a repository of the worker."""
+        """Return the present content of a plain folder, committed to a repository of the worker."""
         where = (f"--git-dir={self.folder / 'snapshot.git'}", f"--work-tree={folder}")
         for words in (
             ("init", "--quiet"),
@@ -281,12 +282,13 @@ class SourceVersions:
 
 
 def prepare_versions(folder: Path, environment: Mapping[str, str]) -> SourceVersions:
-    """A finder of commits with its folder prepared. It writes a file, so call it in a thread."""
+    """Return a finder of commits with its folder prepared. It writes a file, so call it in a
+    thread."""
     (folder / "gitconfig").write_text(CONFIG)
     return SourceVersions(folder, environment)
 
 
 def engine_name(address: str) -> str:
-    """The name of an engine, derived from its address or path."""
+    """Return the name of an engine, derived from its address or path."""
     last = PurePosixPath(address.rstrip("/")).name.removesuffix(".git")
     return _FITTING.sub("-", last).strip("-._+")[:60] or "Engine"

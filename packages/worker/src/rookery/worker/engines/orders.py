@@ -123,7 +123,7 @@ class NetCache:
     downloads: EngineDownloads
 
     async def get(self, names: Sequence[str]) -> tuple[NetFile, ...]:
-        """The files of these nets, in this order. Raises BuildFailed."""
+        """Return the files of these nets, in this order. Raise BuildFailed."""
         return tuple([await self._get(name) for name in names])
 
     async def _get(self, name: str) -> NetFile:
@@ -136,8 +136,8 @@ class NetCache:
             return known or await self._fetch(name)
 
     def _known(self, name: str) -> NetFile | None:
-        """A net in the cache with the right content. It is read at each use, because a bad disk
-        would spoil every game."""
+        """Return a net in the cache with the right content. It is read at each use, because a bad
+        disk would spoil every game."""
         path = self.cache.place("nets", name)
         if not path.is_file():
             return None
@@ -179,7 +179,7 @@ def digest_of(path: Path) -> str:
 
 
 def default_nets(record: EngineRecord) -> tuple[str, ...]:
-    """The nets of a side that names none, from the comma-separated names in the record."""
+    """Return the nets of a side that names none, from the comma-separated names in the record."""
     return tuple(name.strip() for name in record.nets.default.split(",") if name.strip())
 
 
@@ -209,7 +209,7 @@ class ProgramCache:
     downloads: EngineDownloads
 
     async def get(self, digest: str) -> BuiltEngine:
-        """The program with this hash. Raises BuildFailed."""
+        """Return the program with this hash. Raise BuildFailed."""
         if not _DIGEST.fullmatch(digest):
             raise BuildFailed(f"{digest!r} is not the SHA-256 of a program.", blame="run")
         if not await self.cache.threads.io(self._is_there, digest):

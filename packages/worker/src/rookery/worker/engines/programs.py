@@ -105,7 +105,7 @@ async def run_program(
 
 @contextlib.contextmanager
 def _listening(output: Output) -> Iterator[tuple[int, asyncio.Future[None]]]:
-    """A pipe for output, and a future that completes when nobody can write to it any more.
+    """Yield a pipe for output, and a future that completes when nobody can write to it any more.
 
     With the loop's own pipes, a program would end only after all processes that hold them.
     """
@@ -160,7 +160,7 @@ in the end."""
 
 
 def session_members(session: int, mark: str, processes: Path = Path("/proc")) -> list[int]:
-    """The processes of a session, and all processes with the mark in their environment.
+    """Return the processes of a session, and all processes with the mark in their environment.
 
     Empty if the system does not list processes.
     """

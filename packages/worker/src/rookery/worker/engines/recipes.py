@@ -61,22 +61,22 @@ class BuildPlan:
 
 
 def plan_build(record: EngineRecord, found: BuildConditions) -> BuildPlan:
-    """The plan to build this source on this machine."""
+    """Return the plan to build this source on this machine."""
     return _PLANS[record.recipe.kind](record.recipe, found)
 
 
 def tools_of(record: EngineRecord) -> tuple[ToolRecord, ...]:
-    """The tools that the build needs, apart from the compiler."""
+    """Return the tools that the build needs, apart from the compiler."""
     return tuple(map(ToolRecord, _TOOLS.get(record.recipe.kind, ()))) + record.tools
 
 
 def compilers_of(recipe: RecipeRecord) -> tuple[str, ...]:
-    """The compilers of which one is needed; empty if the recipe finds its own."""
+    """Return the compilers of which one is needed; empty if the recipe finds its own."""
     return recipe.compilers or _COMPILERS.get(recipe.kind, ())
 
 
 def folder_of(recipe: RecipeRecord, tree: Path) -> Path:
-    """The folder in which the build starts. It is never outside of the tree."""
+    """Return the folder in which the build starts. It is never outside of the tree."""
     named = recipe.directory or ("src" if recipe.kind == "stockfish" else "")
     inner = PurePosixPath(named)
     if inner.is_absolute() or ".." in inner.parts:
@@ -124,8 +124,8 @@ def _cargo(recipe: RecipeRecord, found: BuildConditions) -> BuildPlan:
 
 
 def _cargo_fetch(folder: Path, found: BuildConditions) -> tuple[BuildStep, ...]:
-    """The step that fetches a package's dependencies. It runs in an empty folder, because cargo
-    reads the settings of the folder it is started in.
+    """Return the step that fetches a package's dependencies. It runs in an empty folder, because
+    cargo reads the settings of the folder it is started in.
 
     The settings of the source could make cargo start programs with network access, and rustup
     install a compiler.
@@ -237,7 +237,7 @@ def _by_make(tree: Path) -> Iterator[FoundRecipe]:
 
 
 def _folders(tree: Path) -> Iterator[Path]:
-    """The root and `src`, then the other folders in the root."""
+    """Yield the root and `src`, then the other folders in the root."""
     yield tree
     yield tree / "src"
     for folder in sorted(tree.iterdir()):
@@ -246,7 +246,7 @@ def _folders(tree: Path) -> Iterator[Path]:
 
 
 def makefile(folder: Path, tree: Path) -> str:
-    """The text of a folder's Makefile; empty if there is none."""
+    """Return the text of a folder's Makefile; empty if there is none."""
     return next(filter(None, (read_text(folder / name, tree) for name in MAKEFILES)), "")
 
 
@@ -260,7 +260,7 @@ def _discovery_stockfish(tree: Path, folder: Path) -> FoundRecipe:
 
 
 def net_names(record: EngineRecord, tree: Path) -> tuple[str, ...]:
-    """The nets that a source laid out like Stockfish's asks for; empty for other sources."""
+    """Return the nets that a source laid out like Stockfish's asks for; empty for other sources."""
     usual = record.nets.pattern == STOCKFISH_NET
     return _net_names(folder_of(record.recipe, tree), tree) if usual else ()
 
@@ -281,7 +281,7 @@ def _openbench(tree: Path, folder: Path, text: str) -> FoundRecipe:
 
 
 def _compilers(folder: Path, text: str) -> tuple[str, ...]:
-    """The compiler that the Makefile uses, and the other one of the same family."""
+    """Return the compiler that the Makefile uses, and the other one of the same family."""
     if "cargo" in text and (folder / "Cargo.toml").is_file():
         return ("cargo",)
     set_to = dict(_COMPILER.findall(text))

@@ -95,7 +95,7 @@ def _cargo_settings(folder: Path) -> tuple[Path, ...]:
 
 
 def _architecture(folder: Path, tree: Path) -> str:
-    """The architecture to pass to a Makefile. Old ones do not detect it themselves."""
+    """Return the architecture to pass to a Makefile. Old ones do not detect it themselves."""
     text = makefile(folder, tree)
     return "native" if _FINDS_OUT.search(text) else best_architecture(text)
 
@@ -138,7 +138,7 @@ class SourceTrees:
     """Whether the owner allows orders that name files and hosts in the owner's own network."""
 
     async def get(self, repository: str, commit: str, sandbox: Sandbox) -> Fetched:
-        """The source tree, which must not be written to. Raises BuildFailed."""
+        """Return the source tree, which must not be written to. Raise BuildFailed."""
         if not COMMIT.fullmatch(commit):
             raise BuildFailed(f"{commit!r} is not a commit.", blame="run")
         if not repository or repository.startswith("-"):
@@ -201,7 +201,7 @@ class SourceTrees:
             raise BuildFailed(sentence, output.text, "run") from None
 
     def _shown(self) -> tuple[Path, ...]:
-        """The paths of git and of the owner's certificates."""
+        """Return the paths of git and of the owner's certificates."""
         git = shutil.which("git", path=self.environment.get("PATH"))
         tools = tool_folders([FoundTool("git", git, "")]) if git else ()
         return (*tools, *trusted_files(self.environment))
@@ -250,19 +250,19 @@ def _prepare(made: Path) -> None:
 def make_gateway(
     environment: Mapping[str, str], threads: Threads, repository: str, *, private: bool
 ) -> Gateway:
-    """The gateway for a fetch. It uses the owner's proxy if there is one."""
+    """Return the gateway for a fetch. It uses the owner's proxy if there is one."""
     proxies = {name: environment[name] for name in PROXIES if name in environment}
     return Gateway(threads, private=private, repository=repository, proxies=proxies)
 
 
 def trusted_files(environment: Mapping[str, str]) -> tuple[Path, ...]:
-    """The files with the owner's certificates. It reads the disk."""
+    """Return the files with the owner's certificates. It reads the disk."""
     named = (Path(environment[name]) for name in TRUST if environment.get(name))
     return tuple(path for path in named if path.exists())
 
 
 def digest_of_tree(folder: Path) -> str:
-    """A digest of all files of a source, the same for git and archives."""
+    """Return a digest of all files of a source, the same for git and archives."""
     found = hashlib.sha256()
     for path in sorted(_files_below(folder)):
         name = path.relative_to(folder).as_posix()

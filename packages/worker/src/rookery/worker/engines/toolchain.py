@@ -72,7 +72,8 @@ class Toolchain:
         return tool
 
     async def first(self, names: Iterable[str]) -> FoundTool:
-        """The first of several alternatives that is there. Raises BuildFailed if there is none."""
+        """Return the first of several alternatives that is there. Raise BuildFailed if there is
+        none."""
         wanted = [read_tool(name) for name in names]
         for each in wanted:
             tool = await self.find(each.name)
@@ -95,7 +96,7 @@ class Toolchain:
 
 
 def tool_folders(tools: Iterable[FoundTool]) -> tuple[Path, ...]:
-    """The folders that a build must see to run these programs. It reads links."""
+    """Return the folders that a build must see to run these programs. It reads links."""
     places = {path for tool in tools for path in (Path(tool.path), Path(tool.path).resolve())}
     found = {path.parent for path in places}
     found |= {path.parent.parent for path in places if _is_unpacked(path)}
@@ -112,7 +113,8 @@ def _is_unpacked(program: Path) -> bool:
 
 
 def rust_home() -> Path | None:
-    """The folder with rustup's compilers. cargo's own folder contains secrets and is not shown."""
+    """Return the folder with rustup's compilers. cargo's own folder contains secrets and is not
+    shown."""
     home = _home()
     return home / ".rustup" if home else None
 
@@ -138,7 +140,7 @@ class HostIdentity:
 
 
 def host_identity() -> HostIdentity:
-    """The identity of this machine. It reads files, so call it in a thread."""
+    """Return the identity of this machine. It reads files, so call it in a thread."""
     here = ThisSystem()
     cpu = here.cpu()
     system = f"{here.name} {'-'.join(platform.libc_ver())}"
@@ -146,7 +148,7 @@ def host_identity() -> HostIdentity:
 
 
 def best_architecture(makefile: str) -> str:
-    """The best architecture that a Makefile like Stockfish's knows, if it can't detect it
+    """Return the best architecture that a Makefile like Stockfish's knows, if it can't detect it
     itself."""
     here = ThisSystem()
     cpu = here.cpu()

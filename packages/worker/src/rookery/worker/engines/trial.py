@@ -172,8 +172,8 @@ def _move(text: str) -> chess.Move:
 def _with_options(
     record: EngineRecord, introduction: UciIntroduction
 ) -> tuple[EngineRecord, tuple[str, ...]]:
-    """The record with what the engine's options tell about nets, and the usual options that it
-    lacks."""
+    """Return the record with what the engine's options tell about nets, and the usual options that
+    it lacks."""
     names = {option.name.lower(): option for option in introduction.options}
     lacking = tuple(
         f"It has no option {name}." for name in ("Hash", "Threads") if name.lower() not in names

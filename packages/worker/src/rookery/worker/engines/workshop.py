@@ -51,7 +51,8 @@ OURS = BUNDLED_COMMAND
 
 
 def find_installed(order: EngineOrder) -> BuiltEngine:
-    """The installed command that the record names. It reads the program, so call it in a thread."""
+    """Return the installed command that the record names. It reads the program, so call it in a
+    thread."""
     try:
         words = shlex.split(order.record.recipe.output)
     except ValueError:
@@ -70,8 +71,8 @@ def find_installed(order: EngineOrder) -> BuiltEngine:
 
 
 def linked_folders(*packages: Path) -> tuple[Path, ...]:
-    """The folders with the modules of packages, with links resolved, since some installations use
-    links."""
+    """Return the folders with the modules of packages, with links resolved, since some
+    installations use links."""
     files = (file for package in packages for file in package.rglob("*.py"))
     return tuple(sorted({file.resolve().parent for file in files} - _own_folders(packages)))
 
@@ -81,8 +82,8 @@ def _own_folders(packages: tuple[Path, ...]) -> set[Path]:
 
 
 def _our_surroundings() -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...]]:
-    """The folders and variables that the bundled engine needs: of this Python, and of this package,
-    which need not be installed in it."""
+    """Return the folders and variables that the bundled engine needs: of this Python, and of this
+    package, which need not be installed in it."""
     engine = tuple(Path(each.__path__[0]) for each in (rookery.match, rookery.core))
     libraries = Path(chess.__file__).parent.parent
     prefixes = (Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).parent)
@@ -108,7 +109,7 @@ async def find_bundled_trouble(sandbox: Sandbox, threads: Threads) -> str:
 
 
 def describe_trouble(failed: NoIntroduction) -> str:
-    """A sentence with the engine's last line, such as the name of a missing module."""
+    """Return a sentence with the engine's last line, such as the name of a missing module."""
     last = failed.said.rstrip().rpartition("\n")[2].removeprefix("! ")
     return f"the bundled engine does not start here: {last or failed}"
 
@@ -121,7 +122,7 @@ TIDY_SECONDS = 3600.0
 class Workshop:
     """The workshop of one worker."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - settings of one workshop, made in one place
         self,
         folder: Path,
         downloads: EngineDownloads | None = None,
@@ -150,13 +151,13 @@ class Workshop:
         self._builds = Builds(self._cache)
 
     async def sandbox(self) -> Sandbox:
-        """The sandbox for builds and engines. It is detected once."""
+        """Return the sandbox for builds and engines. It is detected once."""
         if self._sandbox is None:
             self._sandbox = await detect_sandbox(self._threads, permitted=self._without_sandbox)
         return self._sandbox
 
     async def make(self, order: EngineOrder) -> BuiltEngine:
-        """The program for an order. Raises BuildFailed."""
+        """Return the program for an order. Raise BuildFailed."""
         try:
             built = await self._make(order)
         except OSError as error:
@@ -169,7 +170,7 @@ class Workshop:
         return built
 
     async def source(self, repository: str, commit: str) -> Path:
-        """The source tree of a commit, to look at. Raises BuildFailed."""
+        """Return the source tree of a commit, to look at. Raise BuildFailed."""
         try:
             return (await self._sources.get(repository, commit, await self.sandbox())).folder
         except OSError as error:
@@ -214,7 +215,7 @@ class Workshop:
             return built or await self._build(order, source, nets, tools, key)
 
     async def _tools(self, record: EngineRecord) -> tuple[FoundTool, ...]:
-        """The tools of a build, with the compiler first if there is one."""
+        """Return the tools of a build, with the compiler first if there is one."""
         names = compilers_of(record.recipe)
         compiler = (await self._toolchain.first(names),) if names else ()
         needed = [await self._toolchain.need(wanted) for wanted in tools_of(record)]
@@ -222,7 +223,7 @@ class Workshop:
         return (*compiler, *needed, *(tool for tool in usual if tool))
 
     async def _known(self, key: str, record: EngineRecord) -> BuiltEngine | None:
-        """A program in the cache, if it still starts on this machine."""
+        """Return a program in the cache, if it still starts on this machine."""
         built = await self._threads.io(self._builds.find, key)
         try:
             return await self._started(built, record) if built else None
@@ -308,7 +309,7 @@ def _trouble(folder: Path, error: OSError) -> BuildFailed:
 
 
 def build_environment() -> dict[str, str]:
-    """The worker's own variables that are passed on to builds."""
+    """Return the worker's own variables that are passed on to builds."""
     rust = rust_home()
     path = {"PATH": os.pathsep.join(os.get_exec_path()), "LANG": "C.UTF-8"}
     return path | ({"RUSTUP_HOME": str(rust)} if rust else {})

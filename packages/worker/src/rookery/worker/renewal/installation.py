@@ -79,7 +79,7 @@ class InstallFolder:
         return env / "bin" / "python"
 
     def key(self) -> str:
-        """The public key that versions must be signed with; empty if none was pinned."""
+        """Return the public key that versions must be signed with; empty if none was pinned."""
         try:
             return (self.root / KEY).read_text(encoding="utf-8").strip()
         except OSError:
@@ -141,13 +141,14 @@ def add_version(place: InstallFolder, wheel: bytes, digest: str) -> Path:
 
 
 def environment_name(requirements: bytes) -> str:
-    """A name that is the same for equal requirements under the same Python."""
+    """Return a name that is the same for equal requirements under the same Python."""
     tag = f"{platform.python_version()} {platform.machine()}".encode()
     return hashlib.sha256(requirements + tag).hexdigest()[:DIGITS]
 
 
 def _environment(place: InstallFolder, requirements: Path) -> str:
-    """The name of an environment with these requirements. It is made if there is none yet."""
+    """Return the name of an environment with these requirements. It is made if there is none
+    yet."""
     text = requirements.read_bytes()
     name = environment_name(text)
     folder = place.root / "envs" / name

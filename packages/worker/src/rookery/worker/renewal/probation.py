@@ -47,7 +47,7 @@ def begin_probation(root: Path, probation: Probation) -> None:
 
 
 def read_probation(root: Path) -> Probation | None:
-    """The probation of the current version, if it is on one."""
+    """Return the probation of the current version, if it is on one."""
     try:
         found = Probation(**json.loads((root / FILE).read_text(encoding="utf-8")))
         current = (root / "current").read_text(encoding="utf-8").strip()
@@ -64,7 +64,8 @@ def end_probation(root: Path, version: str) -> None:
 
 
 def read_return_note(root: Path) -> str:
-    """A sentence for the server about a version that was given up; empty if there is none."""
+    """Return a sentence for the server about a version that was given up; empty if there is
+    none."""
     try:
         return (root / NOTE).read_text(encoding="utf-8")
     except OSError:

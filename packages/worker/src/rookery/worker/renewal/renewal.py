@@ -54,7 +54,7 @@ class Installed:
 
 
 def installed_here(package: Path = Path(rookery.worker.__file__).parent.parent) -> Installed | None:
-    """This installation; None for a checkout or one that was made by other means."""
+    """Return this installation; None for a checkout or one that was made by other means."""
     version = package.parent
     try:
         digest = (version / MARK).read_text().strip()
@@ -183,7 +183,8 @@ class Renewal:
 
 
 def _surroundings(version: Path) -> dict[str, str]:
-    """This process's environment, with the package of the other version before this one's."""
+    """Return this process's environment, with the package of the other version before this
+    one's."""
     path = os.pathsep.join(_others(version))
     return {**os.environ, "PYTHONPATH": path}  # noqa: TID251 - handed on, not read
 

@@ -42,7 +42,7 @@ def share_own_group(*, granted: bool = False) -> Path:
 
 
 def _own_group() -> Path:
-    """The folder of this process's group."""
+    """Return the folder of this process's group."""
     named = [line for line in OWN.read_text().splitlines() if line.startswith("0::/")]
     mounts = [line.split() for line in MOUNTS.read_text().splitlines() if " - cgroup2 " in line]
     own = Path(named[0][3:]) if named else Path()

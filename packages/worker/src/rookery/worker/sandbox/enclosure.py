@@ -38,16 +38,17 @@ class UserIds:
 
     @classmethod
     def inside(cls) -> "UserIds":
-        """The account nobody, if the worker can choose: root's number would allow too much."""
+        """Return the account nobody, if the worker can choose: root's number would allow too
+        much."""
         if os.geteuid() == 0 and _knows_nobody():
             return cls(NOBODY, NOBODY)
         return cls(os.geteuid(), os.getegid())
 
     @classmethod
     def within(cls, enclosure: "Enclosure") -> "UserIds":
-        """The same in bubblewrap, where no namespace of accounts may be around the program: then
-        an account of its own, so that its processes are counted alone. Files of a build belong to
-        nobody."""
+        """Return the same in bubblewrap, where no namespace of accounts may be around the program:
+        then an account of its own, so that its processes are counted alone. Files of a build belong
+        to nobody."""
         account, found = cls.inside(), FIRST_OF_ITS_OWN + enclosure.number
         if account.uid == os.geteuid() or enclosure.writable or not _is_mapped(found):
             return account

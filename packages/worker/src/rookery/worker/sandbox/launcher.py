@@ -160,8 +160,8 @@ def _wait_outside(first: int, parent: int, base: int) -> None:
 
 
 def _awaited(first: int, parent: int) -> int:
-    """The exit status of the first process. If the worker has died, the sandbox is killed, because
-    the program might not end by itself."""
+    """Return the exit status of the first process. If the worker has died, the sandbox is killed,
+    because the program might not end by itself."""
     while True:
         ended, status = os.waitpid(first, os.WNOHANG)
         if ended:

@@ -183,7 +183,7 @@ def _given(enclosure: Enclosure) -> None:
 
 
 def outermost(paths: Iterable[str]) -> list[str]:
-    """The paths without those inside another one or inside the system's folders."""
+    """Return the paths without those inside another one or inside the system's folders."""
     covered = [f"/{name}" for name in SYSTEM]
     kept: list[str] = []
     for path in sorted(set(paths)):
@@ -244,7 +244,7 @@ ROOT = PACKAGE.parents[1]
 
 
 def bubblewrap_words(enclosure: Enclosure, command: list[str]) -> tuple[str, ...]:
-    """The command that starts the launcher in bubblewrap. It reads links."""
+    """Return the command that starts the launcher in bubblewrap. It reads links."""
     # The interpreter itself: watching needs nothing of a virtual environment.
     python = Path(sys.executable).resolve()
     within = replace(enclosure, way="within", number=os.getpid())

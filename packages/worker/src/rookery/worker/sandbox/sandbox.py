@@ -117,7 +117,7 @@ class Sandbox:
         return inside if inside.uid != os.geteuid() else None
 
     def playing(self, built: BuiltEngine, *, memory_mib: int = 0) -> tuple[str, ...]:
-        """The command to play with. Its pipes are connected to the engine directly."""
+        """Return the command to play with. Its pipes are connected to the engine directly."""
         return self._wrapped(
             built.command,
             Enclosure(
@@ -137,7 +137,7 @@ class Sandbox:
             ),
         )
 
-    def building(
+    def building(  # noqa: PLR0913 - each is a wall of its own
         self,
         command: Sequence[str],
         *,
@@ -148,7 +148,7 @@ class Sandbox:
         relay: Path | None = None,
         most_bytes: int = 0,
     ) -> tuple[str, ...]:
-        """The command of a build step, which may write only to its scratch folder."""
+        """Return the command of a build step, which may write only to its scratch folder."""
         return self._wrapped(
             command,
             Enclosure(
@@ -213,7 +213,7 @@ async def detect_sandbox(threads: Threads, *, permitted: bool = False) -> Sandbo
 
 
 def _found() -> Sandbox:
-    """A sandbox with the launcher's own namespaces, else with bubblewrap."""
+    """Return a sandbox with the launcher's own namespaces, else with bubblewrap."""
     memory = ThisSystem().memory_mib()
     most = memory * 3 // 4
     if sys.platform != "linux":
@@ -241,7 +241,7 @@ def _found() -> Sandbox:
 
 
 def _with_groups(sandbox: Sandbox) -> Sandbox:
-    """The sandbox with control groups: below the worker's own, else with systemd's help."""
+    """Return the sandbox with control groups: below the worker's own, else with systemd's help."""
     try:
         grouped = replace(sandbox, group=str(share_own_group()))
     except NoGroups as no:

@@ -164,7 +164,7 @@ def install() -> None:
 
 
 def make_filter(tables: Iterable[CallTable]) -> list[Instruction]:
-    """The filter: a section for each kind of programs. Other kinds have no calls at all."""
+    """Return the filter: a section for each kind of programs. Other kinds have no calls at all."""
     made: list[Instruction] = [(LOAD, 0, 0, KIND)]
     for table in tables:
         made += _when(table.kind, _section(table))
@@ -204,7 +204,7 @@ def _clone() -> list[Instruction]:
 
 
 def _close_range() -> list[Instruction]:
-    """It can give a thread its files for itself, too."""
+    """Let it give a thread its files for itself, too."""
     return [_load_argument(2), (ANY_BIT, 0, 1, CLOSE_RANGE_UNSHARE), _fail(errno.ENOSYS), ALLOW]
 
 
@@ -226,7 +226,7 @@ def _protocols(*allowed: int) -> list[Instruction]:
 
 
 def _set_option() -> list[Instruction]:
-    """The buffers of sockets keep their size: the call succeeds without effect."""
+    """Return the buffers of sockets keep their size: the call succeeds without effect."""
     sizes = [*_when(SO_SNDBUF, [_fail(0)]), *_when(SO_RCVBUF, [_fail(0)])]
     return [_load_argument(1), *_when(SOL_SOCKET, [_load_argument(2), *sizes]), ALLOW]
 

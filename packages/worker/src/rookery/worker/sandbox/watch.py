@@ -86,7 +86,7 @@ class Unseen:
         self._since = {name: self._since.get(name, now) for name in names}
 
     def excess(self, now: float) -> str:
-        """What was unseen for too long, in words; empty if nothing was."""
+        """Return what was unseen for too long, in words; empty if nothing was."""
         for name, since in self._since.items():
             if name == IN_FLIGHT and now - since > IN_FLIGHT_SECONDS:
                 return IN_SOCKETS
@@ -139,7 +139,7 @@ def _reaped(program: int) -> int | None:
 
 
 def measure_use(enclosure: Enclosure, folder: str = "/proc") -> ResourceUse:
-    """The resources used by all processes of this namespace."""
+    """Return the resources used by all processes of this namespace."""
     names = os.listdir(folder)  # noqa: PTH208 - often
     numbers = [name for name in names if name.isdigit() and name != "1"]
     if len(numbers) > enclosure.processes:
@@ -156,8 +156,8 @@ def measure_use(enclosure: Enclosure, folder: str = "/proc") -> ResourceUse:
 
 
 def measure_processes(numbers: Iterable[str], folder: str = "/proc") -> ResourceUse:
-    """The resources used by these processes. Each file and each piece of shared memory counts
-    once."""
+    """Return the resources used by these processes. Each file and each piece of shared memory
+    counts once."""
     taken = ResourceUse()
     for number in numbers:
         taken.processes += 1
@@ -172,7 +172,7 @@ def measure_processes(numbers: Iterable[str], folder: str = "/proc") -> Resource
 
 
 def find_excess(enclosure: Enclosure, taken: ResourceUse) -> str:
-    """The limit that is exceeded, in words; empty if there is none."""
+    """Return the limit that is exceeded, in words; empty if there is none."""
     if taken.processes > enclosure.processes:
         return f"it took more than {enclosure.processes} processes"
     if taken.memory_mib > enclosure.memory_mib > 0:
@@ -202,8 +202,8 @@ def _living_thread(process: str) -> str:
 
 
 def _own_bytes(path: str) -> int | None:
-    """The bytes that a process uses and does not share, and those of its page tables; None if it
-    has no memory any more."""
+    """Return the bytes that a process uses and does not share, and those of its page tables; None
+    if it has no memory any more."""
     found = [int(line.split()[1]) for line in _lines(path) if line.startswith(OWN_MEMORY)]
     return sum(found) * 1024 if found else None
 
@@ -223,7 +223,7 @@ def _add_open_files(process: str, taken: ResourceUse) -> None:
 
 
 def _in_flight(path: str) -> int:
-    """The descriptors that a socket has received and its owner has not taken."""
+    """Return the descriptors that a socket has received and its owner has not taken."""
     found = (line.split()[1] for line in _lines(path) if line.startswith(b"scm_fds:"))
     return sum(map(int, found))
 
@@ -258,8 +258,8 @@ def _segments() -> dict[File, int]:
 
 
 def _socket_bytes(buffer: int) -> int:
-    """The most that the sockets of this namespace can hold. The kernel tells how much only for
-    those of networks."""
+    """Return the most that the sockets of this namespace can hold. The kernel tells how much only
+    for those of networks."""
     total = 0
     with contextlib.suppress(OSError):
         for line in list(_lines(SOCKETS))[1:]:

@@ -23,15 +23,16 @@ class Reserves:
 
 
 def measure_reserves(enclosure: Enclosure) -> Reserves:
-    """What is left now, on the disk that the program may write to."""
+    """Return what is left now, on the disk that the program may write to."""
     memory = next(_memory_left(), ABUNDANCE)
     disk = min(map(_disk_left, enclosure.writable), default=ABUNDANCE)
     return Reserves(memory, disk)
 
 
 def find_loss(enclosure: Enclosure, first: Reserves, now: Reserves, *, hides: bool) -> str:
-    """What the machine lost since the start, in words, if it is more than the program's share and
-    little is left. Of a program that hides something at that time, no more proof is needed."""
+    """Return what the machine lost since the start, in words, if it is more than the program's
+    share and little is left. Of a program that hides something at that time, no more proof is
+    needed."""
     share, least = enclosure.memory_mib, enclosure.least_free_mib
     if first.memory - now.memory > share > 0 and (hides or now.memory < least):
         return IN_SOCKETS if hides else _sentence(share, "memory")

@@ -35,7 +35,7 @@ STREAM = 1
 
 
 def answer(machine: str, kind: int, number: int, *arguments: int) -> int:
-    """What the kernel makes of the filter: its instructions, carried out one by one."""
+    """Return what the kernel makes of the filter: its instructions, carried out one by one."""
     data = {0: number, 4: kind}
     for place in range(6):
         value = arguments[place] if place < len(arguments) else 0

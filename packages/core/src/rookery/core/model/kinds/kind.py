@@ -74,7 +74,7 @@ class Outcome(enum.StrEnum):
 
 
 def find_outcome(verdict: Verdict, results: Results, passed: Outcome = Outcome.PASSED) -> Outcome:
-    """The outcome of a test with this verdict; `passed` if it accepts."""
+    """Return the outcome of a test with this verdict; `passed` if it accepts."""
     if verdict is Verdict.RUNNING:
         return Outcome.OPEN
     if verdict is Verdict.ACCEPTED:
@@ -159,10 +159,10 @@ class Kind(Protocol):
 
     @classmethod
     def joined(cls, parts: StoredParts) -> Self:
-        """The kind from its stored parts, which have the types of `stored`."""
+        """Return the kind from its stored parts, which have the types of `stored`."""
 
     def needs(self) -> tuple[Need, ...]:
-        """The needs that the kind itself adds."""
+        """Return the needs that the kind itself adds."""
 
     def objection(self, before: Results, report: Report) -> str | None:
         """Why a report can't be true, given the task's earlier results; None if it can."""
@@ -170,11 +170,11 @@ class Kind(Protocol):
     def with_report(
         self, results: Results, ticket: Ticket | None, report: Report
     ) -> AfterReport[Self]:
-        """The kind after a report, with the run's results `results`; called once per accepted
-        report."""
+        """Return the kind after a report, with the run's results `results`; called once per
+        accepted report."""
 
     def rejudged(self, results: Results) -> Self:
-        """The kind, judged anew after results were removed."""
+        """Return the kind, judged anew after results were removed."""
 
     def is_decided(self, results: Results, games: int) -> bool:
         """Whether a run planned for `games` games has nothing left to play."""
@@ -183,13 +183,13 @@ class Kind(Protocol):
         """Whether so few games only try whether an engine plays."""
 
     def outcome(self, results: Results) -> Outcome:
-        """What these results would mean at the end; OPEN or one of the verdicts."""
+        """Return what these results would mean at the end; OPEN or one of the verdicts."""
 
     def estimate(self, results: Results) -> EloInterval | None:
-        """The Elo that these results measure; None before the first pair, and for tunes."""
+        """Return the Elo that these results measure; None before the first pair, and for tunes."""
 
     def estimate_at(self, pairs: Pentanomial) -> EloInterval:
-        """The Elo at an earlier point of a chart, estimated in the same way, but roughly."""
+        """Return the Elo at an earlier point of a chart, estimated in the same way, but roughly."""
 
     def forecast(self, results: Results, games: int) -> RunForecast | None:
         """How long a run planned for `games` games will probably still take; None if that can't be
@@ -199,17 +199,17 @@ class Kind(Protocol):
         """How many of the planned games a run probably plays, before the first one."""
 
     def expected_lengths(self, games: int) -> tuple[TestLength, ...]:
-        """The lengths of a sequential test if the true Elo is its lower bound, the middle, or its
-        upper bound; takes milliseconds."""
+        """Return the lengths of a sequential test if the true Elo is its lower bound, the middle,
+        or its upper bound; takes milliseconds."""
 
     def remarks(self) -> tuple[str, ...]:
-        """What its submitter probably did not mean."""
+        """Return what its submitter probably did not mean."""
 
     def resize_objection(self, before: int, after: int) -> str | None:
         """Why the planned number of games can't be changed like this; None if it can."""
 
     def judge(self, workers: Mapping[str, Results]) -> WorkerTest | None:
-        """Tests whether the results of one worker differ from those of the others; None without a
+        """Test whether the results of one worker differ from those of the others; None without a
         test."""
 
 
@@ -221,7 +221,8 @@ REMEMBERED = 4096
 
 @lru_cache(maxsize=REMEMBERED)
 def estimate_pairs(pairs: Pentanomial) -> EloInterval:
-    """The plain Elo of these pairs; cached, since lists show many runs that hardly change."""
+    """Return the plain Elo of these pairs; cached, since lists show many runs that hardly
+    change."""
     return estimate_elo(pairs)
 
 
@@ -292,5 +293,5 @@ class PairedGames:
         return ()
 
     def judge(self, workers: Mapping[str, Results]) -> WorkerTest | None:
-        """Compares the workers by the pairs they won, lost and drew."""
+        """Compare the workers by the pairs they won, lost and drew."""
         return judge_workers({name: results.pentanomial for name, results in workers.items()})

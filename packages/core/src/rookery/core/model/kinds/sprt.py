@@ -107,7 +107,7 @@ class SprtTest(PairedGames):
         return find_outcome(self.state.verdict, results, passed)
 
     def estimate(self, results: Results) -> EloInterval | None:
-        """The Elo, corrected for the bias of the test's early end."""
+        """Return the Elo, corrected for the bias of the test's early end."""
         if not results.pairs:
             return None
         return _estimate(self.spec, results.pentanomial, results.trinomial)
@@ -120,7 +120,7 @@ class SprtTest(PairedGames):
         return _forecast(self.spec, llr, played, games)
 
     def expected_games(self, games: int) -> float:
-        """The mean length at the middle of its bounds, where it is longest."""
+        """Return the mean length at the middle of its bounds, where it is longest."""
         spec = self.spec
         mean = pace_of(spec).walk((spec.elo0 + spec.elo1) / 2).mean_time()
         return min(float(games), mean)
@@ -144,8 +144,7 @@ def _estimate(spec: Sprt, pairs: Pentanomial, games: tuple[int, int, int]) -> El
 
 
 def _round_off(spec: Sprt, llr: float, games: int) -> tuple[float, int]:
-    """Rounds the input to the precision of the forecast, so that similar runs share a cached
-    one."""
+    """Round the input to the precision of the forecast, so that similar runs share a cached one."""
     if not _is_young(spec, games):
         return round(llr, 1), _rough(games, 5)
     near = min(llr - spec.lower, spec.upper - llr) < 1
@@ -168,7 +167,7 @@ def _forecast(spec: Sprt, llr: float, games: int, allowed: int) -> RunForecast |
 
 
 def _rough(games: int, digits: int) -> int:
-    """Rounds to so many binary digits after the first; five digits are about three per cent."""
+    """Round to so many binary digits after the first; five digits are about three per cent."""
     if games < 2:
         return games
     step = 2.0 ** (math.floor(math.log2(games)) - digits)

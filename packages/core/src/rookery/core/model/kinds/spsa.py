@@ -110,5 +110,5 @@ class SpsaTuning(PairedGames):
 
 
 def ticket_of(perturbations: Iterable[Perturbation]) -> Ticket:
-    """The ticket with which a task remembers the values that it was given."""
+    """Return the ticket with which a task remembers the values that it was given."""
     return tuple(each.issued for each in perturbations)

@@ -26,7 +26,8 @@ def wire_of(kind: Kind) -> KindWire:
 
 
 def read_kind(given: Mapping[str, Any], checks: Checks) -> AskedKind:
-    """The kind that the fields of a submission ask for; if they are wrong, perhaps another one."""
+    """Return the kind that the fields of a submission ask for; if they are wrong, perhaps another
+    one."""
     asked = [key for key in SETTINGS if key in given]
     for key in asked[1:]:
         checks.require(False, key, "a run is a sequential test or a tune, not both")

@@ -94,7 +94,7 @@ class AskedSprt:
 
 
 def read_sprt(sent: Struct, checks: Checks) -> AskedSprt | None:
-    """The settings that were sent, unless they are wrong."""
+    """Return the settings that were sent, unless they are wrong."""
     given = {name: value for name, value in asdict(sent).items() if value is not UNSET}
     given.pop("elo_model", None)
     rates = [given.get(name, DEFAULT_RATE) for name in ("alpha", "beta")]

@@ -79,7 +79,7 @@ class AskedTune:
         return Fixed()
 
     def _make_tune(self, games: int) -> Tune:
-        """The tune; raises SpsaFault."""
+        """Return the tune; raise SpsaFault."""
         asked, pairs = self.settings, games / 2
         # Half a pair is added so that a whole number survives the division unchanged.
         ratio = asked.stability if asked.stability < 1 else (int(asked.stability) + 0.5) / pairs
@@ -148,5 +148,5 @@ def _parameter(parameter: Parameter, theta: float) -> ParameterDocument:
 
 
 def raw_parameters(tune: Tune) -> str:
-    """The parameters of a tune as lines of text, in normal form."""
+    """Return the parameters of a tune as lines of text, in normal form."""
     return "\n".join(as_lines(tune, [parameter.line.start for parameter in tune.parameters]))

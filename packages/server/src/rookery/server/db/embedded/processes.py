@@ -14,15 +14,8 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from rookery.server.db.embedded.folder import (
-    AccountLockedOut,
-    Layout,
-    LeftoversRemain,
-    NamelessAccount,
-    NoAccount,
-    OtherOwner,
-    account_name,
-)
+from rookery.server.db.embedded.folder import NO_ACCOUNT, OTHER_OWNER, Layout, account_name
+from rookery.server.db.target import Problem
 
 # Two system calls that Python does not offer: one creates a user namespace, the other ends a
 # process with its parent.
@@ -39,8 +32,8 @@ def unshare_user() -> None:
 
 
 def dying_with_parent(death: signal.Signals) -> Callable[[], None]:
-    """The function that a forked child calls before exec, so that the kernel signals it when its
-    parent ends.
+    """Return the function that a forked child calls before exec, so that the kernel signals it when
+    its parent ends.
 
     The kernel binds this to the forking thread and forgets it when the account changes, so the
     parent must have a single thread and must have changed its account before.
@@ -61,14 +54,16 @@ FALLBACKS = ("rookery", "nobody")
 
 
 def settle(layout: Layout, places: Iterable[Path], binaries: Path) -> str:
-    """Switches to the account that runs PostgreSQL, and returns a short description of how.
+    """Switch to the account that runs PostgreSQL, and return a short description of how.
 
     That account may be unable to read Python's own files, so nothing may be imported after this.
     """
     uid, fallback = os.geteuid(), _fallback()
     owner = layout.cluster.stat().st_uid if layout.cluster.exists() else uid
     if owner != uid and not (uid == 0 and fallback and owner == fallback.pw_uid):
-        raise OtherOwner(path=layout.cluster, owner=account_name(owner), account=account_name(uid))
+        raise Problem(
+            OTHER_OWNER, path=layout.cluster, owner=account_name(owner), account=account_name(uid)
+        )
     if uid != 0 and _has_name(uid):
         return f"as {account_name(uid)}"
     refusal = _namespace_refusal(uid) if owner == uid else "the database belongs to another account"
@@ -76,9 +71,15 @@ def settle(layout: Layout, places: Iterable[Path], binaries: Path) -> str:
         enter_namespace(uid)
         return "in a user namespace"
     if uid != 0:
-        raise NamelessAccount(uid=uid, reason=refusal)
+        raise Problem(
+            "The account with number {uid} has no name on this machine and user namespaces are"
+            " forbidden here ({reason}), so PostgreSQL cannot make a database: give the "
+            "account a name in /etc/passwd.",
+            uid=uid,
+            reason=refusal,
+        )
     if fallback is None:
-        raise NoAccount(reason=refusal)
+        raise Problem(NO_ACCOUNT, reason=refusal)
     return _drop(fallback, layout, places, binaries, refusal)
 
 
@@ -132,15 +133,23 @@ def _drop(
         os.setresgid(account.pw_gid, account.pw_gid, account.pw_gid)
         os.setresuid(account.pw_uid, account.pw_uid, account.pw_uid)
     except OSError as error:
-        raise NoAccount(reason=f"{refusal}; {account.pw_name}: {error.strerror}") from None
+        raise Problem(
+            NO_ACCOUNT, reason=f"{refusal}; {account.pw_name}: {error.strerror}"
+        ) from None
     for folder in (layout.home, binaries):
         if not os.access(folder, os.R_OK | os.X_OK):
-            raise AccountLockedOut(account=account.pw_name, path=folder)
+            raise Problem(
+                "PostgreSQL does not run as root and user namespaces are forbidden here, so it"
+                " runs as the account {account}, which cannot enter {path}: choose a folder "
+                "that it can enter with --data, or start Rookery as a normal user.",
+                account=account.pw_name,
+                path=folder,
+            )
     return f"as {account.pw_name}, because user namespaces are forbidden ({refusal})"
 
 
 def _open_fresh_folder(layout: Layout) -> None:
-    """Lets other accounts pass through (but not list) a data folder that we have just created."""
+    """Let other accounts pass through (but not list) a data folder that we have just created."""
     known = {layout.lock.name, layout.home.name}
     if not layout.cluster.exists() and {p.name for p in layout.data.iterdir()} <= known:
         layout.data.chmod(0o711)
@@ -163,7 +172,7 @@ LOOK_AGAIN_SECONDS = 0.02
 
 
 def end(places: Iterable[Path], pause: Callable[[float], None]) -> None:
-    """Waits for processes that work in one of the places to end, then kills the rest.
+    """Wait for processes that work in one of the places to end, then kill the rest.
 
     A backend that outlives its postmaster could write into a cluster that a new one recovers.
     """
@@ -172,7 +181,11 @@ def end(places: Iterable[Path], pause: Callable[[float], None]) -> None:
     while folders and (pids := _working_in(set(folders))):
         waited = time.monotonic() - began
         if waited > LIMIT_SECONDS:
-            raise LeftoversRemain(path=next(iter(folders.values())), pids=pids)
+            raise Problem(
+                "Processes of an earlier PostgreSQL still use {path} and do not end: {pids}.",
+                path=next(iter(folders.values())),
+                pids=pids,
+            )
         if waited > PATIENCE_SECONDS:
             for pid in pids:
                 _kill(pid)

@@ -19,15 +19,9 @@ import asyncpg
 
 import rookery.core
 from rookery.server.db.embedded import cluster, folder
-from rookery.server.db.embedded.folder import (
-    EmbeddedProblem,
-    StartFailed,
-    SupervisorLost,
-    UnsafeSettings,
-    by_name,
-)
+from rookery.server.db.embedded.folder import START_FAILED
 from rookery.server.db.pool import AWAY, EventLog, quiet
-from rookery.server.db.target import Target, other_database, socket_target
+from rookery.server.db.target import Problem, Target, other_database, socket_target
 
 # Checks of a freshly started embedded server before it is used.
 
@@ -41,7 +35,7 @@ ORDER BY name
 
 
 async def ensure_database(target: Target, database: str, data: Path) -> None:
-    """Creates our database if it is missing, and checks that commits reach the disk."""
+    """Create our database if it is missing, and check that commits reach the disk."""
     connection = await asyncpg.connect(**other_database(target, "postgres").connect_args)
     try:
         if not await connection.fetchval(EXISTS, database):
@@ -54,8 +48,11 @@ async def ensure_database(target: Target, database: str, data: Path) -> None:
     finally:
         await connection.close()
     if unsafe:
-        raise UnsafeSettings(
-            settings=", ".join(unsafe), path=data / "database" / "postgres" / "local.conf"
+        raise Problem(
+            "The database runs with {settings}, so a crash could lose results that were "
+            "acknowledged: turn it on again (look into {path}).",
+            settings=", ".join(unsafe),
+            path=data / "database" / "postgres" / "local.conf",
         )
 
 
@@ -75,7 +72,7 @@ BOOT = (
 
 @asynccontextmanager
 async def open_server(data: Path, *, log: EventLog = quiet) -> AsyncIterator["EmbeddedServer"]:
-    """Runs PostgreSQL on a data folder for as long as the context lasts."""
+    """Run PostgreSQL on a data folder for as long as the context lasts."""
     server = EmbeddedServer(data, log)
     keeper = asyncio.create_task(server.keep(), name="embedded-postgres")
     try:
@@ -87,7 +84,7 @@ async def open_server(data: Path, *, log: EventLog = quiet) -> AsyncIterator["Em
 
 
 async def _prepare(server: "EmbeddedServer", data: Path) -> None:
-    """Creates our database when the server is ready; tries again if the server was killed in the
+    """Create our database when the server is ready; try again if the server was killed in the
     meantime."""
     for attempt in range(FAILED_SUPERVISORS):
         await server.wait_ready(START_SECONDS)
@@ -95,7 +92,7 @@ async def _prepare(server: "EmbeddedServer", data: Path) -> None:
             await ensure_database(server.target, DATABASE, data)
         except AWAY as error:
             if attempt == FAILED_SUPERVISORS - 1:
-                raise StartFailed(reason=repr(error), log=data / "database") from error
+                raise Problem(START_FAILED, reason=repr(error), log=data / "database") from error
             await asyncio.sleep(LOOK_AGAIN_SECONDS)
         else:
             return
@@ -114,7 +111,7 @@ class EmbeddedServer:
         self._process: Process | None = None
         self._socket = ""
         self._words = "it said nothing"
-        self.failure: EmbeddedProblem | None = None
+        self.failure: Problem | None = None
         self.postmaster_pid: int | None = None
 
     @property
@@ -136,7 +133,7 @@ class EmbeddedServer:
         return self._ready.is_set()
 
     async def wait_ready(self, seconds: float) -> None:
-        """Waits until connections are accepted; raises the problem if that fails."""
+        """Wait until connections are accepted; raise the problem if that fails."""
         waits = [asyncio.create_task(e.wait()) for e in (self._ready, self._failed)]
         try:
             done, _ = await asyncio.wait(
@@ -148,10 +145,12 @@ class EmbeddedServer:
         if self.failure is not None:
             raise self.failure
         if not done:
-            raise StartFailed(reason=f"it is not ready after {seconds:g} s", log=self._log_file)
+            raise Problem(
+                START_FAILED, reason=f"it is not ready after {seconds:g} s", log=self._log_file
+            )
 
-    async def wait_failed(self) -> EmbeddedProblem:
-        """Waits until the database has failed for good, and returns the reason."""
+    async def wait_failed(self) -> Problem:
+        """Wait until the database has failed for good, and return the reason."""
         await self._failed.wait()
         assert self.failure is not None
         return self.failure
@@ -164,7 +163,7 @@ class EmbeddedServer:
         return self._data / "database" / "postgres.log"
 
     async def keep(self) -> None:
-        """Starts the supervisor, and restarts it when it was killed, until the context ends."""
+        """Start the supervisor, and restart it when it was killed, until the context ends."""
         failures = 0
         while not self._over():
             was_ready = await self._try_to_live()
@@ -173,12 +172,19 @@ class EmbeddedServer:
                 break
             self._log("database_supervisor_lost", failures=failures)
             if failures >= FAILED_SUPERVISORS:
-                self._fail(SupervisorLost(count=failures, reason=self._words))
+                self._fail(
+                    Problem(
+                        "The supervisor of the database ended {count} times before the database "
+                        "was ready and is not started again: {reason}.",
+                        count=failures,
+                        reason=self._words,
+                    )
+                )
             else:
                 await asyncio.sleep(0.2 * failures)
 
     async def stop(self) -> None:
-        """Asks the supervisor to end and waits for it; kills it if it does not answer."""
+        """Ask the supervisor to end and wait for it; kill it if it does not answer."""
         self._closing = True
         process = self._process
         if process is None or process.returncode is not None:
@@ -199,7 +205,7 @@ class EmbeddedServer:
             return False
 
     async def _live(self) -> bool:
-        """Runs a supervisor until it ends; returns whether its database became ready."""
+        """Run a supervisor until it ends; return whether its database became ready."""
         process = self._process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-I", "-S", "-c", BOOT),
             *(SERVER, CORE, str(self._binaries), str(self._data), str(os.getpid())),
@@ -241,8 +247,8 @@ class EmbeddedServer:
         elif event == "down":
             self._ready.clear()
         elif event == "failed":
-            self._fail(by_name(said.pop("problem"), said))
+            self._fail(Problem(said["problem"]))
 
-    def _fail(self, problem: EmbeddedProblem) -> None:
+    def _fail(self, problem: Problem) -> None:
         self.failure = problem
         self._failed.set()

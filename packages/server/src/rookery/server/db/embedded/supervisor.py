@@ -19,13 +19,12 @@ from rookery.server.db.embedded import cluster, folder, processes
 from rookery.server.db.embedded import cluster as child
 from rookery.server.db.embedded import folder as sockets
 from rookery.server.db.embedded.folder import (
-    CrashLoop,
-    EmbeddedProblem,
+    NO_SPACE,
+    START_FAILED,
     Layout,
-    NoSpace,
-    StartFailed,
     folder_problem,
 )
+from rookery.server.db.target import Problem
 
 # Waits for the supervisor's events: its owner's pipe, a request to stop, a child's end.
 
@@ -58,7 +57,7 @@ class SupervisorEvents:
         return self.asked or self.gone
 
     def pause(self, seconds: float) -> None:
-        """Waits for an event, at most `seconds`; raises Stopped when it is time to stop."""
+        """Wait for an event, at most `seconds`; raise Stopped when it is time to stop."""
         self.listen(seconds)
         if self.stopping:
             raise Stopped
@@ -80,7 +79,7 @@ class SupervisorEvents:
 
 
 def _read(descriptor: int) -> bytes:
-    """Reads what is available; empty at the end of the file, or on an error such as a dead owner's
+    """Read what is available; empty at the end of the file, or on an error such as a dead owner's
     reset."""
     try:
         return os.read(descriptor, 4096)
@@ -89,7 +88,7 @@ def _read(descriptor: int) -> bytes:
 
 
 def _hear_only(_number: int, _frame: FrameType | None) -> None:
-    """Does nothing: the wake-up descriptor has received the signal."""
+    """Do nothing: the wake-up descriptor has received the signal."""
 
 
 # A postgres process from start to end, as its supervisor sees it.
@@ -108,7 +107,7 @@ class Postmaster:
         self.pid = self._process.pid
 
     def ended(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal; None while it runs."""
         return self._process.poll()
 
     def is_ready(self) -> bool:
@@ -121,7 +120,7 @@ class Postmaster:
         return mine and lines[STATUS_LINE].strip() == "ready"
 
     def stop(self, listen: Callable[[float], None], *, patience: float) -> None:
-        """Stops postgres: a fast shutdown with a checkpoint first, an immediate one if that takes
+        """Stop postgres: a fast shutdown with a checkpoint first, an immediate one if that takes
         too long, and SIGKILL as a last resort."""
         for number, seconds in (
             (signal.SIGINT, patience),
@@ -152,7 +151,7 @@ GONE_PATIENCE = 1.5  # a killed owner may be restarted at once
 
 
 def say(event: str, **fields: object) -> None:
-    """Reports an event to the owner, who may be gone."""
+    """Report an event to the owner, who may be gone."""
     line = json.dumps({"event": event, **{k: str(v) for k, v in fields.items()}}) + "\n"
     try:
         os.write(1, line.encode())
@@ -160,8 +159,8 @@ def say(event: str, **fields: object) -> None:
         return
 
 
-def fail(problem: EmbeddedProblem) -> None:
-    say("failed", problem=type(problem).__name__, **problem.fields)
+def fail(problem: Problem) -> None:
+    say("failed", problem=problem, **problem.fields)
 
 
 class Supervisor:
@@ -214,7 +213,7 @@ class Supervisor:
             self._delay(postmaster, lived)
 
     def _accompany(self, postmaster: Postmaster, socket: Path) -> float:
-        """Waits until postgres has ended; returns for how long it was ready."""
+        """Wait until postgres has ended; return for how long it was ready."""
         while not postmaster.is_ready():
             if postmaster.ended() is not None:
                 self._failures += 1
@@ -228,20 +227,26 @@ class Supervisor:
         return time.monotonic() - ready
 
     def _delay(self, postmaster: Postmaster, lived: float) -> None:
-        """Waits before a restart, longer after each failure; raises a problem when postgres clearly
+        """Wait before a restart, longer after each failure; raise a problem when postgres clearly
         does not start."""
         code, words = postmaster.ended(), postmaster.last_words()
         if not self._was_ready and code is not None and code >= 0:
             raise self._start_problem(words)
         if self._failures >= FAILED_STARTS:
-            raise CrashLoop(count=FAILED_STARTS, reason=words, log=self._layout.log)
+            raise Problem(
+                "PostgreSQL failed to start {count} times in a row and is not started again: "
+                "{reason}. Its log is {log}.",
+                count=FAILED_STARTS,
+                reason=words,
+                log=self._layout.log,
+            )
         if lived < LONG_LIFE:
             self._events.pause(min(SHORTEST_DELAY * 2**self._failures, LONGEST_DELAY))
 
-    def _start_problem(self, words: str) -> EmbeddedProblem:
+    def _start_problem(self, words: str) -> Problem:
         if "No space left" in words:
-            return NoSpace(path=self._layout.cluster)
-        return StartFailed(reason=words, log=self._layout.log)
+            return Problem(NO_SPACE, path=self._layout.cluster)
+        return Problem(START_FAILED, reason=words, log=self._layout.log)
 
     def _end_leftovers(self, *, raising: bool = True) -> None:
         places = (self._layout.cluster, self._layout.unfinished)
@@ -255,7 +260,7 @@ def main() -> int:
         Supervisor(layout, Path(binaries), int(owner), SupervisorEvents()).run()
     except Stopped:
         return 0
-    except EmbeddedProblem as problem:
+    except Problem as problem:
         fail(problem)
     except OSError as error:
         fail(folder_problem(error, Path(error.filename or data)))

@@ -62,8 +62,8 @@ far beyond its bounds, and a short test would be decided by the first machine al
 
 
 def choose_task_size(run: Run, cores: int, game_seconds: float, *, shared: bool = False) -> int:
-    """The size of a new task: half an hour's work in whole steps, at most what is left, and only a
-    part of that if other machines may want some."""
+    """Return the size of a new task: half an hour's work in whole steps, at most what is left, and
+    only a part of that if other machines may want some."""
     wanted = min(_wanted(run, cores, game_seconds), _whole(run, MOST_TASK_GAMES))
     if shared:
         least = _wanted(run, cores, game_seconds, LEAST_TASK_SECONDS)
@@ -84,7 +84,7 @@ def report_timeout(run: Run, task: Task, pace: GamePace) -> float:
 
 
 def expected_game_seconds(run: Run, pace: GamePace) -> float:
-    """The wall-clock time of a game: as measured, but within limits if a clock bounds it."""
+    """Return the wall-clock time of a game: as measured, but within limits if a clock bounds it."""
     guess = run.game_seconds
     seconds = pace.game_seconds(guess)
     if not is_classic(run.plan.time_control):
@@ -99,7 +99,7 @@ def _wanted(run: Run, cores: int, game_seconds: float, seconds: float = TASK_SEC
 
 
 def _whole(run: Run, games: float) -> int:
-    """A number of games rounded up to whole steps, which workers insist on."""
+    """Return a number of games rounded up to whole steps, which workers insist on."""
     return ceil(games / run.kind.step) * run.kind.step
 
 
@@ -127,9 +127,9 @@ class BatchFacts:
 
 
 def batch_size(demands: Demands, facts: BatchFacts) -> int:
-    """The batch size of a new sequential test, in pairs. Official workers report whole batches, our
-    own also parts of one. So the contract's formula applies only up to a small part of the expected
-    length, and for very short games only up to a minute's worth."""
+    """Return the batch size of a new sequential test, in pairs. Official workers report whole
+    batches, our own also parts of one. So the contract's formula applies only up to a small part of
+    the expected length, and for very short games only up to a minute's worth."""
     by_time = batch_pairs_by_time(facts.slots, facts.game_seconds)
     if first_missing(demands.needs, OFFICIAL) is None:
         by_time = max(REFERENCE_BATCH, by_time)
@@ -152,12 +152,12 @@ LONG_RATIO = 4.0
 
 
 def length_ratio(tc: TimeControl, threads: int, nps: float) -> float:
-    """The core seconds of a game relative to those of the reference time control."""
+    """Return the core seconds of a game relative to those of the reference time control."""
     return threads * tc.game_seconds(nps) / REFERENCE.game_seconds(nps)
 
 
 def share(run: Run, busy_runs: int) -> float:
-    """The internal throughput of a run whose owner has `busy_runs` runs with workers."""
+    """Return the internal throughput of a run whose owner has `busy_runs` runs with workers."""
     plan = run.plan
     ratio = length_ratio(plan.time_control, plan.threads, run.reference_nps)
     progress = min(run.tally.results.games / SETTLED_GAMES, 1)
@@ -171,7 +171,7 @@ def share(run: Run, busy_runs: int) -> float:
 
 
 def shares(runs: Iterable[Run]) -> dict[str, float]:
-    """The shares of all unfinished runs, by id; recomputed once a minute."""
+    """Return the shares of all unfinished runs, by id; recomputed once a minute."""
     runs = list(runs)
     busy = Counter(run.plan.owner for run in runs if run.tally.workers > 0)
     return {run.id: share(run, busy[run.plan.owner]) for run in runs}
@@ -192,7 +192,7 @@ class Scheduler:
     def request(
         self, machine: Machine, now: datetime, *, limit: int = MACHINE_LIMIT
     ) -> Decision[Grant | NoTask | Refusal]:
-        """Gives the machine a task. A task that it still has counts as abandoned."""
+        """Give the machine a task. A task that it still has counts as abandoned."""
         if refusal := self.refusal(machine, now, limit=limit):
             return Decision(refusal)
         cleared = self._clear(machine, now)
@@ -212,13 +212,13 @@ class Scheduler:
     def next_in_line(
         self, machine: Machine, now: datetime, *, limit: int = MACHINE_LIMIT
     ) -> Run | None:
-        """The run of which `request` would give this machine a task now; changes nothing."""
+        """Return the run of which `request` would give this machine a task now; change nothing."""
         if self.refusal(machine, now, limit=limit):
             return None
         return self._working.would_play(machine, now)
 
     def refresh_shares(self) -> None:
-        """Recomputes the shares of all runs; called once a minute."""
+        """Recompute the shares of all runs; called once a minute."""
         for run_id, share in shares(self._working.runs().values()).items():
             self._working.refresh_share(run_id, share)
 
@@ -243,7 +243,7 @@ class Scheduler:
     def _too_much(
         self, machine: Machine, playing: Task | None, limit: int, now: datetime
     ) -> Refusal | None:
-        """Refuses a user with too many cores at play, or too many recent tasks without games."""
+        """Refuse a user with too many cores at play, or too many recent tasks without games."""
         if self._policy.simulated:
             return None
         wasted = self._working.machines.wasted_tasks(machine.user, now)

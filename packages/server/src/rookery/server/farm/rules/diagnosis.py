@@ -58,7 +58,7 @@ class FleetView:
         return [Member(machine, state.past(machine, now)) for _, machine, state in members[:most]]
 
     def choice(self, member: Member) -> Run | None:
-        """The run that this machine would get if it asked now."""
+        """Return the run that this machine would get if it asked now."""
         return self._working.would_play(member.machine, self._now)
 
     def tasks(self, run_id: str) -> Sequence[Task]:
@@ -111,7 +111,7 @@ class RunDiagnosis:
 
 
 def diagnose(run: Run, fleet: FleetView, now: datetime) -> RunDiagnosis:
-    """Finds out whether this run makes progress, and if not, why."""
+    """Find out whether this run makes progress, and if not, why."""
     return (
         _by_status(run)
         or _by_failures(run, fleet)

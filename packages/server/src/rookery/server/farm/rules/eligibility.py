@@ -123,7 +123,7 @@ def past_reason(run_id: str, mirrored: bool, machine: Machine, past: Past) -> Re
 
 
 def objection(run: Run, machine: Machine, past: Past = NO_PAST) -> Reason | None:
-    """The first filter that keeps this machine from this run; None when it may play it."""
+    """Return the first filter that keeps this machine from this run; None when it may play it."""
     return first(
         closed_reason(run),
         mismatch(run.demands, machine.profile),
@@ -132,7 +132,7 @@ def objection(run: Run, machine: Machine, past: Past = NO_PAST) -> Reason | None
 
 
 def first(*reasons: Reason | None) -> Reason | None:
-    """The reason whose filter is tried first."""
+    """Return the reason whose filter is tried first."""
     return min((reason for reason in reasons if reason), default=None)
 
 
@@ -168,12 +168,12 @@ class EngineLoads:
 
 
 def claim(run_id: str, cores: int, share: float, machine_cores: int) -> Claim:
-    """The claim of a run on a machine with `machine_cores` cores."""
+    """Return the claim of a run on a machine with `machine_cores` cores."""
     return cores > 0, (cores + machine_cores / 2) / share, run_id
 
 
 def rank(run: Run, machine: Machine, past: Past, loads: EngineLoads) -> Rank:
-    """The complete order as a sort key; the smallest is served first."""
+    """Return the complete order as a sort key; the smallest is served first."""
     engine = run.plan.engine
     again = machine.cores if run.id == past.last else 0
     return (
@@ -186,7 +186,7 @@ def rank(run: Run, machine: Machine, past: Past, loads: EngineLoads) -> Rank:
 
 
 def engine_loads(runs: Iterable[Run], shares: Mapping[str, float]) -> EngineLoads:
-    """The loads of the engines, summed over these runs."""
+    """Return the loads of the engines, summed over these runs."""
     cores: dict[str, int] = {}
     for run in runs:
         cores[run.plan.engine] = cores.get(run.plan.engine, 0) + run.tally.cores
@@ -196,7 +196,7 @@ def engine_loads(runs: Iterable[Run], shares: Mapping[str, float]) -> EngineLoad
 def choose(
     runs: Iterable[Run], machine: Machine, past: Past = NO_PAST, loads: EngineLoads | None = None
 ) -> Run | None:
-    """The run that this machine should play; None if there is none."""
+    """Return the run that this machine should play; None if there is none."""
     runs = list(runs)
     counted = loads or engine_loads(runs, {})
     fit = [run for run in runs if objection(run, machine, past) is None]

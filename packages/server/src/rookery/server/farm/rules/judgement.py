@@ -59,7 +59,7 @@ _LATE = Judgement(Weight.LATE)
 
 
 def judge(run: Run, task: Task, report: Report, machine: Machine) -> Judgement:
-    """Judges a report by its task's earlier results, and checks that the machine still has the same
+    """Judge a report by its task's earlier results, and check that the machine still has the same
     cores."""
     old, new = task.results, report.results
     if machine.cores != task.machine.cores:
@@ -77,9 +77,9 @@ def judge(run: Run, task: Task, report: Report, machine: Machine) -> Judgement:
 
 
 def least_game_seconds(run: Run, machine: Machine, pace: GamePace) -> float:
-    """The least average time of a game. On the clock it is a tenth of what is expected on a machine
-    several times as fast as the reference. Fixed nodes and depth hardly bound it; there it is a
-    small part of the measured time, or the time needed to transmit moves."""
+    """Return the least average time of a game. On the clock it is a tenth of what is expected on a
+    machine several times as fast as the reference. Fixed nodes and depth hardly bound it; there it
+    is a small part of the measured time, or the time needed to transmit moves."""
     if is_timed(run.plan.time_control):
         factor = time_factor(run.reference_nps, machine.nps) if run.plan.is_scaled else 1.0
         return IMPOSSIBLE_SHARE * run.game_seconds * min(max(factor, 1 / FASTEST), 1.0)

@@ -29,19 +29,14 @@ from rookery.core.model.actor import Actor
 from rookery.core.model.events import Action, Event, about_run
 from rookery.core.model.plan import Modification, Plan
 from rookery.core.model.run import (
-    AlreadyDecided,
+    HAS_FAILED,
+    NOT_APPROVER,
     BadGameCount,
     GamesCannotChange,
-    HasFailed,
-    NotApprover,
-    NotFailed,
     NotYours,
-    OwnRun,
     Run,
     RunFault,
     Status,
-    TooOld,
-    WrongStage,
 )
 from rookery.core.stats.sprt import Flag
 
@@ -133,12 +128,12 @@ def stage(status: Status) -> Stage:
 
 
 def move(run: Run, which: Transition, change: Callable[[Status], Status]) -> Run:
-    """Applies a transition by the table: returns the same run if it is in that stage already, else
-    the changed one."""
+    """Apply a transition by the table: return the same run if it is in that stage already, else the
+    changed one."""
     here = stage(run.status)
     there = MOVES[which].get(here)
     if there is None:
-        raise WrongStage(stage=here, move=which)
+        raise RunFault("you can't {move} a run that is {stage}", stage=here, move=which)
     if here in there:
         return run
     moved = replace(run, status=change(run.status))
@@ -147,16 +142,16 @@ def move(run: Run, which: Transition, change: Callable[[Status], Status]) -> Run
 
 
 def approve(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Approves a run; only approvers may, and never their own run."""
-    _require(actor.approver, NotApprover)
-    _require(actor.name != run.plan.owner, OwnRun)
+    """Approve a run; only approvers may, and never their own run."""
+    _require(actor.approver, NotYours(NOT_APPROVER))
+    _require(actor.name != run.plan.owner, NotYours("you can't approve your own run"))
     moved = move(run, Transition.APPROVE, lambda status: replace(status, approver=actor.name))
     return _move_and_log(run, moved, Action.APPROVE_RUN, actor, now, "approved")
 
 
 def withdraw(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Withdraws the approval of a run; any approver may."""
-    _require(actor.approver, NotApprover)
+    """Withdraw the approval of a run; any approver may."""
+    _require(actor.approver, NotYours(NOT_APPROVER))
     return _move_and_log(run, _withdrawn(run), Action.APPROVE_RUN, actor, now, "unapproved")
 
 
@@ -170,7 +165,7 @@ def _flag(run: Run) -> Flag:
 
 
 def fail(run: Run, event: Event) -> TransitionResult:
-    """Stops a run that a worker found to be broken; `event` is the log entry."""
+    """Stop a run that a worker found to be broken; `event` is the log entry."""
     moved = move(
         run,
         Transition.FAIL,
@@ -194,36 +189,36 @@ def delete(run: Run, actor: Actor, now: datetime) -> TransitionResult:
 
 
 def restore(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Makes a deleted run visible again; it stays stopped."""
+    """Make a deleted run visible again; it stays stopped."""
     require_owner(run, actor)
     moved = move(run, Transition.RESTORE, lambda status: replace(status, deleted=False))
     return _move_and_log(run, moved, Action.RESTORE_RUN, actor, now, "")
 
 
 def reopen(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Lets a run that was stopped by hand continue."""
+    """Let a run that was stopped by hand continue."""
     require_owner(run, actor)
     require_young(run, now)
-    _require(not run.status.failed, HasFailed)
-    _require(not run.decided, AlreadyDecided)
+    _require(not run.status.failed, RunFault(HAS_FAILED))
+    _require_undecided(run)
     return _move_and_log(run, reopened(run), Action.REOPEN_RUN, actor, now, "reopened")
 
 
 def restart(run: Run, actor: Actor, now: datetime) -> TransitionResult:
-    """Lets a run that was stopped by an error continue; unless an approver asks, it needs a new
+    """Let a run that was stopped by an error continue; unless an approver asks, it needs a new
     approval."""
     require_owner(run, actor)
     require_young(run, now)
     if stage(run.status) in _OPEN:
         return unmoved(run)
-    _require(run.status.failed, NotFailed)
-    _require(not run.decided, AlreadyDecided)
+    _require(run.status.failed, RunFault("the run was not stopped by an error"))
+    _require_undecided(run)
     again = reopened(run) if actor.approver else _withdrawn(reopened(run))
     return _move_and_log(run, again, Action.REOPEN_RUN, actor, now, "restarted")
 
 
 def stopped(run: Run) -> Run:
-    """The run, stopped and with all its tasks ended; permissions are not checked."""
+    """Return the run, stopped and with all its tasks ended; permissions are not checked."""
     moved = move(
         run,
         Transition.STOP,
@@ -233,7 +228,7 @@ def stopped(run: Run) -> Run:
 
 
 def reopened(run: Run) -> Run:
-    """The run without any marks of its end."""
+    """Return the run without any marks of its end."""
     return move(
         run,
         Transition.REOPEN,
@@ -242,12 +237,12 @@ def reopened(run: Run) -> Run:
 
 
 def require_owner(run: Run, actor: Actor) -> None:
-    _require(actor.approver or actor.name == run.plan.owner, NotYours)
+    _require(actor.approver or actor.name == run.plan.owner, NotYours())
 
 
 def require_young(run: Run, now: datetime) -> None:
     if not is_young(run, now):
-        raise TooOld(days=OLDEST.days)
+        raise RunFault("the run is older than {days} days", days=OLDEST.days)
 
 
 def is_young(run: Run, now: datetime) -> bool:
@@ -272,7 +267,11 @@ def _move_and_log(
     return TransitionResult(after, (about_run(action, after, actor.name, now, message),))
 
 
-def _require(granted: bool, fault: type[RunFault]) -> None:
+def _require_undecided(run: Run) -> None:
+    _require(not run.decided, RunFault("the run is decided: there is nothing left to play"))
+
+
+def _require(granted: bool, fault: RunFault) -> None:
     if not granted:
         raise fault
 
@@ -289,7 +288,7 @@ APPROVAL_WITHDRAWN, OPEN_AGAIN = "approval withdrawn", "open again"
 
 
 def modify(run: Run, wanted: Modification, actor: Actor, now: datetime) -> TransitionResult:
-    """Changes a run; afterwards it is open if something is left to play, and stopped otherwise."""
+    """Change a run; afterwards it is open if something is left to play, and stopped otherwise."""
     require_owner(run, actor)
     require_young(run, now)
     _check_games(run, wanted)
@@ -326,7 +325,7 @@ def _check_games(run: Run, wanted: Modification) -> None:
 
 
 def _changed(plan: Plan, wanted: Modification, *, own: bool) -> Plan:
-    """The changed plan; an approver can't change the info text of somebody else's run."""
+    """Return the changed plan; an approver can't change the info text of somebody else's run."""
     changed = wanted.applied_to(plan)
     return changed if own else with_fields(changed, info=plan.info)
 

@@ -62,7 +62,7 @@ class HourlyCounts:
         self._counts: dict[str, tuple[datetime, int]] = {}
 
     def add(self, name: str, by: int, now: datetime) -> int:
-        """Adds to a count and returns it."""
+        """Add to a count and return it."""
         since, before = self._counts.get(name, (now, 0))
         if now - since > HOUR:
             since, before = now, 0
@@ -94,7 +94,7 @@ class ActiveCounts:
             del self._counts[name]
 
     def end(self) -> None:
-        """Notes that a span is over."""
+        """Note that a span is over."""
         self._ends += 1
 
     def of(self, name: str) -> int:
@@ -140,7 +140,7 @@ class MachineState:
     the reference's speed."""
 
     def past(self, machine: Machine, now: datetime) -> Past:
-        """The machine's past; failures of an earlier process or of long ago are forgiven."""
+        """Return the machine's past; failures of an earlier process or of long ago are forgiven."""
         failed = self.failed if self.machine.key == machine.key else {}
         if not (failed or self.broken):
             return Past(self.seen, self.last)
@@ -170,7 +170,7 @@ class MachineTable:
         """Blocked machines by short name."""
 
     def note_request(self, machine: Machine, now: datetime) -> MachineState:
-        """Notes that a machine asks for a task, and returns its state."""
+        """Note that a machine asks for a task, and return its state."""
         name = machine.short_name
         state = self._states.get(name)
         if state is None:
@@ -194,7 +194,7 @@ class MachineTable:
         return short_name in self._states or short_name in self._recalled
 
     def assign(self, task: Task, unfinished: Mapping[str, object]) -> None:
-        """Notes that a machine was given a task."""
+        """Note that a machine was given a task."""
         state = self._states.get(task.machine.short_name)
         if state is None:
             state = self.note_request(task.machine, task.created)
@@ -210,7 +210,7 @@ class MachineTable:
         self._addresses.enter(task.machine.address, span)
 
     def release(self, task: Task) -> None:
-        """Subtracts an ended task from the counts, under the address stored when it was given
+        """Subtract an ended task from the counts, under the address stored when it was given
         out."""
         if not task.results.games:
             self._wasted.add(task.machine.user, 1, task.created)
@@ -220,7 +220,7 @@ class MachineTable:
         self._addresses.leave(task.machine.address, span)
 
     def release_run(self, run_id: str) -> None:
-        """Subtracts all tasks of an ended run from the counts, in one step."""
+        """Subtract all tasks of an ended run from the counts, in one step."""
         if span := self._spans.pop(run_id, None):
             span.over = True
             self._users.end()
@@ -228,21 +228,21 @@ class MachineTable:
             self._addresses.end()
 
     def note_failure(self, task: Task, now: datetime, *, lasting: bool = False) -> None:
-        """Notes that a machine failed on a run, so that it does not get it again for a while; a
+        """Note that a machine failed on a run, so that it does not get it again for a while; a
         lasting failure outlives its worker."""
         state = self._states.get(task.machine.short_name)
         if state and state.machine.key == task.machine.key:
             (state.broken if lasting else state.failed)[task.run] = now
 
     def forgive(self, run_id: str) -> None:
-        """Forgets all failures on a run, which is reopened because its fault was mended."""
+        """Forget all failures on a run, which is reopened because its fault was mended."""
         for state in self._states.values():
             if state.failed or state.broken:
                 state.failed.pop(run_id, None)
                 state.broken.pop(run_id, None)
 
     def note_hasty_games(self, user: str, games: int, now: datetime) -> int:
-        """Notes games that came too fast; returns how many did within the hour."""
+        """Note games that came too fast; return how many did within the hour."""
         return self._hurries.add(user, games, now)
 
     def wasted_tasks(self, user: str, now: datetime) -> int:
@@ -253,28 +253,28 @@ class MachineTable:
         return self._users.of(user)
 
     def cores_of_user(self, user: str) -> int:
-        """The cores of the user's active tasks."""
+        """Return the cores of the user's active tasks."""
         return self._cores.of(user)
 
     def note_delivered(self, machine: Machine, cores: float) -> None:
-        """Notes that a machine's results require this many cores."""
+        """Note that a machine's results require this many cores."""
         if (state := self._states.get(machine.short_name)) and cores > state.delivered:
             state.delivered = cores
 
     def note_shown(self, machine: Machine, boards: float) -> None:
-        """Notes the pace that a machine has kept up while it was watched."""
+        """Note the pace that a machine has kept up while it was watched."""
         if (state := self._states.get(machine.short_name)) and boards > state.shown:
             state.shown = boards
 
     def believed_boards(self, machine: Machine) -> float:
-        """The pace that a machine is believed before it was watched in its present task: at most
-        twice what it has shown in earlier ones."""
+        """Return the pace that a machine is believed before it was watched in its present task: at
+        most twice what it has shown in earlier ones."""
         state = self._states.get(machine.short_name)
         return max(NEW_BOARDS, 2 * state.shown if state else 0.0)
 
     def believed_cores(self, machine: Machine) -> int:
-        """The cores that a machine is believed to have: what it claims, but beyond BELIEVED_CORES
-        at most twice what its results have shown."""
+        """Return the cores that a machine is believed to have: what it claims, but beyond
+        BELIEVED_CORES at most twice what its results have shown."""
         if machine.cores <= BELIEVED_CORES:
             return machine.cores
         state = self._states.get(machine.short_name)
@@ -296,12 +296,12 @@ class MachineTable:
         return self._states.values()
 
     def restore(self, short_name: str, seen: Iterable[str], last: str) -> None:
-        """Restores a machine's history from before the server was started, for when it asks
+        """Restore a machine's history from before the server was started, for when it asks
         again."""
         self._recalled[short_name] = (set(seen), last)
 
     def names(self) -> tuple[str, ...]:
-        """The short names of all machines that are remembered."""
+        """Return the short names of all machines that are remembered."""
         return tuple(self._states)
 
     def waiting(
@@ -317,8 +317,7 @@ class MachineTable:
     def forget(
         self, names: Iterable[str], before: datetime, is_active: Callable[[TaskKey], object]
     ) -> None:
-        """Drops those of the machines that have not asked since `before` and have no active
-        task."""
+        """Drop those of the machines that have not asked since `before` and have no active task."""
         for name in names:
             state = self._states.get(name)
             if state and state.asked < before and not (state.task and is_active(state.task)):

@@ -13,7 +13,7 @@ _LONGEST = 500
 
 
 def find_notification(event: Event, run: Run | None) -> Notification | None:
-    """The notification for an event, if there is one; `run` is the run after the event."""
+    """Return the notification for an event, if there is one; `run` is the run after the event."""
     if run is None:
         return None
     if event.action in _ENDS:
@@ -57,8 +57,8 @@ def _describe(run: Run, kind: NotificationKind, actor: str, message: str) -> Not
 
 
 def describe_end(run: Run) -> str:
-    """The end of a run in one line: passed after 20,000 games: 5,000 won, 4,800 lost, 10,200 drawn,
-    LLR 2.95."""
+    """Return the end of a run in one line: passed after 20,000 games: 5,000 won, 4,800 lost, 10,200
+    drawn, LLR 2.95."""
     results, kind = run.tally.results, run.kind
     word, ratio = "finished", ""
     if kind.llr is not None:
@@ -70,7 +70,7 @@ def describe_end(run: Run) -> str:
 
 
 def tell_state(run: Run) -> Notification | None:
-    """The state of a run as a notification, if it has ended or waits for approval."""
+    """Return the state of a run as a notification, if it has ended or waits for approval."""
     if run.status.finished:
         failed = run.status.failed
         kind = NotificationKind.FAILED if failed else NotificationKind.FINISHED

@@ -54,8 +54,8 @@ class Failures:
         self._by_run[run_id] = (*self.of(run_id), trouble)[-MOST_KEPT:]
 
     def complain(self, run_id: str, message: str, user: str) -> int:
-        """Notes a complaint about the run itself; returns how many users have made the same one.
-        Of very many different ones, the first are forgotten: who complains chooses the words."""
+        """Note a complaint about the run itself; return how many users have made the same one. Of
+        very many different ones, the first are forgotten: who complains chooses the words."""
         complaints = self._complaints.setdefault(run_id, {})
         users = complaints.setdefault(message, set())
         if len(complaints) > MOST_COMPLAINTS:
@@ -64,11 +64,11 @@ class Failures:
         return len(users)
 
     def clear(self, run_id: str) -> None:
-        """Forgets the failures of a run, after an accepted result."""
+        """Forget the failures of a run, after an accepted result."""
         self._by_run.pop(run_id, None)
 
     def forget(self, run_id: str) -> None:
-        """Forgets everything about a run that has ended."""
+        """Forget everything about a run that has ended."""
         self.clear(run_id)
         self._complaints.pop(run_id, None)
 
@@ -82,7 +82,7 @@ class LogBound:
         self._left_out: dict[str, int] = {}
 
     def select_events(self, events: Iterable[Event]) -> tuple[Event, ...]:
-        """The events that may be written."""
+        """Return the events that may be written."""
         return tuple(filter(None, map(self._is_kept, events)))
 
     def _is_kept(self, event: Event) -> Event | None:
@@ -112,12 +112,12 @@ class LastSeen:
         self._since: datetime | None = None
 
     def note(self, key: TaskKey, now: datetime) -> None:
-        """Notes a sign of life."""
+        """Note a sign of life."""
         self._heard[key] = now
         self._heard.move_to_end(key)
 
     def excuse_silence(self, now: datetime) -> None:
-        """Excuses all silence so far, because the server could not be reached until now."""
+        """Excuse all silence so far, because the server could not be reached until now."""
         self._since = now
 
     @property
@@ -139,7 +139,7 @@ class LastSeen:
         return bool(self._heard) and now - next(iter(self._heard.values())) > after
 
     def pop_silent(self, now: datetime, after: timedelta) -> Iterator[TaskKey]:
-        """Removes and yields the tasks that have been silent for longer than `after`, longest
+        """Remove and yield the tasks that have been silent for longer than `after`, longest
         first."""
         while self.has_silent(now, after):
             yield self._heard.popitem(last=False)[0]
@@ -161,14 +161,14 @@ class GamePace:
     seconds: float = 0.0
 
     def after(self, games: int, seconds: float, slots: int) -> "GamePace":
-        """The average after `games` more games ended within `seconds` on `slots` boards."""
+        """Return the average after `games` more games ended within `seconds` on `slots` boards."""
         each = seconds * slots / games
         weight = min(self.games + games, MEMORY_GAMES)
         mean = self.seconds + (each - self.seconds) * min(1.0, games / weight)
         return GamePace(weight, mean)
 
     def game_seconds(self, guess: float) -> float:
-        """The measured time, or `guess` while too few games were measured."""
+        """Return the measured time, or `guess` while too few games were measured."""
         return self.seconds if self.games >= TRUSTED_GAMES and self.seconds > 0 else guess
 
 
@@ -209,14 +209,14 @@ class ChartSampling:
         self._due: dict[str, float] = {}
 
     def start(self, run: Run) -> None:
-        """Begins sampling a run; its points so far are in the database."""
+        """Begin sampling a run; its points so far are in the database."""
         self._set_next(run)
 
     def take_due_points(
         self, run: Run, now: datetime, find_nps: Callable[[str], float]
     ) -> tuple[ChartPoint, ...]:
-        """The chart point of a run if one is due: after enough games since the last one, or at the
-        run's end. `find_nps` gives the last known speed of a run; 0 if unknown."""
+        """Return the chart point of a run if one is due: after enough games since the last one, or
+        at the run's end. `find_nps` gives the last known speed of a run; 0 if unknown."""
         games = run.tally.results.games
         if games < self._due.get(run.id, 0) and not run.status.finished:
             return ()
@@ -231,7 +231,7 @@ class ChartSampling:
 
 
 def chart_point(run: Run, now: datetime, nps: float = 0.0) -> ChartPoint:
-    """The chart point for a run's present results."""
+    """Return the chart point for a run's present results."""
     tally, results = run.tally, run.tally.results
     llr = run.kind.llr or 0.0
     return ChartPoint(
@@ -250,7 +250,7 @@ FIRST_PERIOD = 8
 
 
 def chart_period(games: int) -> int:
-    """The number of games between two points of a run that has played `games` games."""
+    """Return the number of games between two points of a run that has played `games` games."""
     found = FIRST_PERIOD
     while games >= MOST_PLACES * found:
         found *= 2
@@ -258,5 +258,5 @@ def chart_period(games: int) -> int:
 
 
 def chart_place(sample: ChartPoint) -> int:
-    """The place of a point in its chart; a later point with the same place replaces it."""
+    """Return the place of a point in its chart; a later point with the same place replaces it."""
     return sample.games - sample.games % chart_period(sample.games)

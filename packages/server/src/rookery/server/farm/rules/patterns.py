@@ -45,12 +45,12 @@ class Pattern:
 
 
 def check(pattern: str) -> None:
-    """Raises BadPattern unless the server can search for the pattern."""
+    """Raise BadPattern unless the server can search for the pattern."""
     _read(pattern)
 
 
 def check_for_workers(pattern: str) -> None:
-    """Raises BadPattern unless both RE2 and Python accept the pattern, because workers use Python's
+    """Raise BadPattern unless both RE2 and Python accept the pattern, because workers use Python's
     engine.
 
     Python's compiler only gets patterns in ASCII that RE2 accepts, which it compiles quickly.
@@ -90,7 +90,7 @@ def _read(pattern: str) -> Pattern:
 
 
 def _end_of_group(pattern: str, start: int) -> int:
-    """The end of the group whose content begins at `start`."""
+    """Return the end of the group whose content begins at `start`."""
     depth, place, in_set = 1, start, False
     while place < len(pattern):
         letter = pattern[place]

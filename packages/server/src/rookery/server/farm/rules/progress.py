@@ -35,7 +35,7 @@ class MeasuredElo(Struct, frozen=True):
     error: float
 
     def plus(self, other: "MeasuredElo") -> "MeasuredElo":
-        """The sum of two successive differences with independent errors."""
+        """Return the sum of two successive differences with independent errors."""
         return MeasuredElo(self.elo + other.elo, hypot(self.error, other.error))
 
 
@@ -113,7 +113,7 @@ class EngineProgress(Struct, frozen=True):
         return sum(time_class in each.measured for each in self.accepted)
 
     def hours_per_elo(self, time_class: str) -> float | None:
-        """The core hours per Elo gained so far; None if nothing was gained."""
+        """Return the core hours per Elo gained so far; None if nothing was gained."""
         last = self.accepted[-1].chained.get(time_class) if self.accepted else None
         if last is None or last.elo <= 0:
             return None
@@ -121,7 +121,7 @@ class EngineProgress(Struct, frozen=True):
 
 
 def time_class_of(run: Run) -> str:
-    """The time class of a run: STC, LTC or VLTC by the length of games, with SMP for several
+    """Return the time class of a run: STC, LTC or VLTC by the length of games, with SMP for several
     threads."""
     plan = run.plan
     ratio = length_ratio(plan.time_control, plan.threads, run.reference_nps)
@@ -132,7 +132,8 @@ def time_class_of(run: Run) -> str:
 
 
 def summarise_test(run: Run, engine: str) -> CommitTest | None:
-    """The result of a finished run as a comparison of an engine's commits; None if it is none."""
+    """Return the result of a finished run as a comparison of an engine's commits; None if it is
+    none."""
     new, base = run.plan.sides
     results, kind = run.tally.results, run.kind
     of_engine = {side.engine for side in run.plan.sides} == {engine}
@@ -183,7 +184,7 @@ class _BranchPlaces:
         self.by_run = {run: commit for commit in last_first for run in commit.runs}
 
     def find(self, test: CommitTest) -> BranchCommit | None:
-        """The commit that brought the tested change into the branch."""
+        """Return the commit that brought the tested change into the branch."""
         if test.new in self.by_sha:
             return self.by_sha[test.new]
         squashed, base = self.by_tree.get(test.tree), self.by_sha.get(test.base)
@@ -193,14 +194,14 @@ class _BranchPlaces:
 
 
 def list_unplaced(branch: Sequence[BranchCommit], tests: Iterable[CommitTest]) -> list[CommitTest]:
-    """Tests that passed but whose commit is not found in the branch, perhaps because the trees are
-    not known yet."""
+    """List tests that passed but whose commit is not found in the branch, perhaps because the trees
+    are not known yet."""
     places = _BranchPlaces(branch)
     return [test for test in tests if test.passed and places.find(test) is None]
 
 
 def chain_progress(branch: Sequence[BranchCommit], tests: Iterable[CommitTest]) -> EngineProgress:
-    """The progress along a branch, given from its first commit on."""
+    """Return the progress along a branch, given from its first commit on."""
     places, tests = _BranchPlaces(branch), list(tests)
     accepted = tuple(_chain(places, tests))
     hours: defaultdict[str, float] = defaultdict(float)

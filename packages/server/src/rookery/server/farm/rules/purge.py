@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rookery.core.model.events import SYSTEM, Action, Event, about_run
-from rookery.core.model.run import HasFailed, NothingToPurge, Run, StillPlaying
+from rookery.core.model.run import HAS_FAILED, Run, RunFault
 from rookery.core.model.task import NOTHING, Results, Task
 from rookery.core.stats.residuals import (
     AUTOMATIC,
@@ -134,7 +134,7 @@ class PurgeSearch:
                 self._by_worker[key] = self._by_worker.get(key, NOTHING) + task.results
 
     def verdict(self, run: Run, rule: PurgeRule) -> PurgeTarget | None:
-        """What to remove; None if nothing. Slow if very many workers played."""
+        """Return what to remove; None if nothing. Slow if very many workers played."""
         if self._excessive:
             return PurgeTarget(EXCESS_RESIDUAL, Colour.RED)
         test = run.kind.judge(self._by_worker)
@@ -146,13 +146,13 @@ class PurgeSearch:
 
 
 def check(run: Run, now: datetime) -> None:
-    """Raises a RunFault if the run can't be purged."""
+    """Raise a RunFault if the run can't be purged."""
     if not run.status.finished:
-        raise StillPlaying
+        raise RunFault("the run is not finished yet")
     if run.status.failed:
-        raise HasFailed
+        raise RunFault(HAS_FAILED)
     if not run.kind.may_purge:
-        raise NothingToPurge(kind=run.kind.name)
+        raise RunFault("results of a run of kind {kind} can't be purged", kind=run.kind.name)
     lifecycle.require_young(run, now)
 
 
@@ -166,7 +166,7 @@ class PurgedPortion:
 
 
 def strike(run: Run, purging: Purging, tasks: Iterable[Task]) -> PurgedPortion:
-    """Removes a portion of the tasks from a run's sums; the run is not judged yet."""
+    """Remove a portion of the tasks from a run's sums; the run is not judged yet."""
     culprit = purging.culprit
     if culprit is None:
         return PurgedPortion(run, purging, ())
@@ -178,7 +178,7 @@ def strike(run: Run, purging: Purging, tasks: Iterable[Task]) -> PurgedPortion:
 
 
 def conclude(run: Run, purging: Purging, now: datetime) -> Purged:
-    """Judges a run anew after everything was removed."""
+    """Judge a run anew after everything was removed."""
     toll = purging.toll
     after = _judged(run, revive=purging.revive) if toll.tasks else run
     message = _message(toll, revived=bool(toll.tasks) and not after.status.finished)

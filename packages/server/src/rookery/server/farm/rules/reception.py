@@ -10,7 +10,7 @@ from msgspec.structs import replace as with_fields
 
 from rookery.core.model.events import MOST_CHARACTERS, NOT_AUTHORIZED, Action, about_task
 from rookery.core.model.kinds import Report
-from rookery.core.model.run import ForeignTask, Run
+from rookery.core.model.run import FOREIGN_TASK, Run, RunFault
 from rookery.core.model.task import PlayedBatch, Task, Ticket
 from rookery.core.model.timecontrol import is_timed
 from rookery.core.stats.residuals import EXCESS_RESIDUAL, Colour
@@ -65,8 +65,8 @@ PUT_OFF = TaskVerdict(
 
 
 def answer_after_end(task: Task | None, call: HeldTask, report: Report) -> TaskVerdict:
-    """The answer to a report about a task that has ended. The report that ended it may come again,
-    if its answer got lost: it gets the same answer, since its games count."""
+    """Return the answer to a report about a task that has ended. The report that ended it may come
+    again, if its answer got lost: it gets the same answer, since its games count."""
     if task is None or not call.is_about(task):
         return OVER
     if task.too_fast:
@@ -83,14 +83,14 @@ class Reception:
         self._policy = policy
 
     def beat(self, call: HeldTask, now: datetime) -> TaskVerdict:
-        """Notes a sign of life, which needs no row."""
+        """Note a sign of life, which needs no row."""
         if self._active(call) is None:
             return OVER
         self._working.last_seen.note((call.run, call.task), now)
         return GO_ON
 
     def update(self, call: HeldTask, report: Report, now: datetime) -> Decision[TaskVerdict]:
-        """Takes all results of a task so far."""
+        """Take all results of a task so far."""
         task = self._active(call)
         if task is None:
             return Decision(OVER)
@@ -110,7 +110,7 @@ class Reception:
         return self._fold(run, task, call, report, now)
 
     def issue(self, call: HeldTask, ticket: Ticket, now: datetime) -> Decision[TaskVerdict]:
-        """Stores what the task must remember until its next report, replacing the previous
+        """Store what the task must remember until its next report, replacing the previous
         ticket."""
         task = self._active(call)
         if task is None:
@@ -122,7 +122,7 @@ class Reception:
     def fail(
         self, call: HeldTask, message: str, now: datetime, weight: ComplaintWeight | None = None
     ) -> Decision[TaskVerdict]:
-        """Ends a task that its worker could not continue. `weight` is what its word counts if it
+        """End a task that its worker could not continue. `weight` is what its word counts if it
         says that every machine must fail; a run of which two say the same, while no game of it was
         played, is stopped."""
         task = self._active(call)
@@ -146,10 +146,10 @@ class Reception:
         weight: ComplaintWeight,
         complaint: str = "",
     ) -> Decision[StopAnswer]:
-        """Handles a worker's claim that the run itself is broken. The run is stopped if the
-        reporter is trusted or owns the run, or if several users agree; else only this machine gives
-        up the run. `complaint` is the part of the message that users must agree on, if it is not
-        all of it."""
+        """Handle a worker's claim that the run itself is broken. The run is stopped if the reporter
+        is trusted or owns the run, or if several users agree; else only this machine gives up the
+        run. `complaint` is the part of the message that users must agree on, if it is not all of
+        it."""
         complaint = complaint or message
         task = self._active(call)
         run = self._working.runs().get(call.run)
@@ -191,8 +191,7 @@ class Reception:
         return users >= self._policy.users_to_stop
 
     def expire(self, now: datetime, most: int = MOST_AT_ONCE) -> Changes:
-        """Ends tasks that have been silent for too long; to be called again while there are
-        more."""
+        """End tasks that have been silent for too long; to be called again while there are more."""
         changes = NO_CHANGES
         silent = self._working.last_seen.pop_silent(now, self._policy.dead_after)
         for key in islice(silent, MOST_LOOKED_AT):
@@ -214,7 +213,7 @@ class Reception:
         return waited > report_timeout(run, task, pace)
 
     def end_stalled_tasks(self, tasks: Iterable[Task], now: datetime) -> Changes:
-        """Ends those of the tasks that are stalled, so that others can play their games."""
+        """End those of the tasks that are stalled, so that others can play their games."""
         changes = NO_CHANGES
         for task in tasks:
             if self._working.task((task.run, task.id)) is task and self.is_stalled(task, now):
@@ -240,7 +239,7 @@ class Reception:
         if task is None:
             return None
         if not call.is_about(task):
-            raise ForeignTask
+            raise RunFault(FOREIGN_TASK)
         return task
 
     def _fold(
@@ -295,8 +294,8 @@ class Reception:
     def _put_off(
         self, run: Run, task: Task, report: Report, now: datetime
     ) -> Decision[TaskVerdict]:
-        """Leaves a report of a new machine uncounted. Reports are cumulative, so the next one
-        brings the same games; a last one is kept apart."""
+        """Leave a report of a new machine uncounted. Reports are cumulative, so the next one brings
+        the same games; a last one is kept apart."""
         if report.results.games >= task.games:
             return self._reject_too_fast(run, task, report, now)
         self._working.last_seen.note((task.run, task.id), now)
@@ -305,7 +304,7 @@ class Reception:
     def _reject_too_fast(
         self, run: Run, task: Task, report: Report, now: datetime
     ) -> Decision[TaskVerdict]:
-        """Ends a task whose games can't have been played. Its results are kept and shown but not
+        """End a task whose games can't have been played. Its results are kept and shown but not
         counted; only the values of a tune keep what its earlier reports changed."""
         seconds = (now - task.created).total_seconds()
         message = f"{report.results.games} games in {seconds:.1f} seconds, kept apart"

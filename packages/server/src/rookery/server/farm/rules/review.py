@@ -102,7 +102,7 @@ NO_FACTS = ReviewFacts()
 def review_submission(
     run: Run, record: EngineRecord, facts: ReviewFacts = NO_FACTS
 ) -> tuple[Hint, ...]:
-    """The hints about a run, most severe first."""
+    """Return the hints about a run, most severe first."""
     found = [
         # These come first among hints of equal severity: they can't be seen in the run, and some
         # pages show few hints.
@@ -143,7 +143,7 @@ def _name_main(record: EngineRecord) -> frozenset[str]:
 
 
 def _review_twins(run: Run) -> Hint:
-    """The hint for a side against itself: with few games it is a trial of whether the engine
+    """Return the hint for a side against itself: with few games it is a trial of whether the engine
     plays."""
     if run.kind.is_trial(run.plan.games):
         return Hint(Severity.NOTE, "A trial: both sides are the same, and play a few games.")
@@ -298,7 +298,8 @@ def _review_person(run: Run, facts: ReviewFacts) -> Iterator[Hint]:
 
 
 def _review_unread(run: Run, record: EngineRecord) -> Iterator[Hint]:
-    """The hint that sources are unread; not for finished runs, whose sources nobody will read."""
+    """Yield the hint that sources are unread; not for finished runs, whose sources nobody will
+    read."""
     built = all(is_built(side, record) for side in run.plan.sides)
     if built and not run.status.finished:
         yield UNREAD

@@ -67,7 +67,7 @@ class ClaimHeap:
     touched: set[str] = field(default_factory=set)
 
     def best(self, group: "RunGroup", passed_over: Collection[str]) -> Claim | None:
-        """The smallest claim of an open run that is not in `passed_over`."""
+        """Return the smallest claim of an open run that is not in `passed_over`."""
         if self.touched:
             self._add_touched(group)
         if len(self.heap) > SPARE + 2 * len(self.known):
@@ -96,12 +96,12 @@ class ClaimHeap:
         self.touched.clear()
 
     def _sweep(self, group: "RunGroup") -> None:
-        """Rebuilds the heap without outdated entries."""
+        """Rebuild the heap without outdated entries."""
         self.known = {run_id: top for run_id, top in self.known.items() if run_id in group.open}
         self.heap = sorted(self.known.values())
 
     def _top(self, group: "RunGroup") -> Claim | None:
-        """The smallest claim, after outdated entries above it were removed or corrected."""
+        """Return the smallest claim, after outdated entries above it were removed or corrected."""
         heap, known, runs, half = self.heap, self.known, group.open, self.cores / 2
         while heap:
             top = heap[0]
@@ -141,7 +141,7 @@ class RunGroup:
         return found
 
     def best(self, machine: Machine, past: Past) -> Claim | None:
-        """The claim of the run of this group that the machine should play."""
+        """Return the claim of the run of this group that the machine should play."""
         if not self.open:
             return None
         if machine.near_api_limit and not self.demands.mirrored:
@@ -217,7 +217,7 @@ class RunIndex:
         self._loads = EngineLoads(self._cores, {} if engine_shares is None else engine_shares)
 
     def put(self, run: Run) -> None:
-        """Adds a run, or updates it after a change."""
+        """Add a run, or update it after a change."""
         entry = self._entries.get(run.id)
         if entry is None or entry.group.priority != run.plan.priority:
             self.remove(run.id)
@@ -226,13 +226,13 @@ class RunIndex:
             self._change(entry, run)
 
     def remove(self, run_id: str) -> None:
-        """Removes a finished run; removing it twice does nothing."""
+        """Remove a finished run; removing it twice does nothing."""
         if entry := self._entries.pop(run_id, None):
             self._cores[entry.group.engine] -= entry.cores
             self._leave(entry)
 
     def choose(self, machine: Machine, past: Past = NO_PAST) -> str | None:
-        """The id of the run that this machine should play; None if there is none."""
+        """Return the id of the run that this machine should play; None if there is none."""
         for tier in self._view(machine.profile).tiers:
             for engine in self._by_load(tier, machine.cores):
                 best = None

@@ -65,21 +65,21 @@ class WorkingSet:
         return self._runs
 
     def tasks(self, run_id: str) -> Collection[Task]:
-        """The active tasks of a run."""
+        """Return the active tasks of a run."""
         return self._tasks.get(run_id, {}).values()
 
     def task(self, key: TaskKey) -> Task | None:
-        """A task while it is active."""
+        """Return a task while it is active."""
         tasks = self._tasks.get(key[0])
         return tasks.get(key[1]) if tasks else None
 
     def excessive(self, run_id: str) -> tuple[Task, ...]:
-        """The active tasks of a run with too many crashes or time losses."""
+        """Return the active tasks of a run with too many crashes or time losses."""
         tasks = self._tasks.get(run_id, {})
         return tuple(tasks[task_id] for task_id in sorted(self._excessive.get(run_id, ())))
 
     def task_at(self, short_name: str) -> Task | None:
-        """The active task of a machine."""
+        """Return the active task of a machine."""
         state = self.machines.get(short_name)
         return self.task(state.task) if state and state.task else None
 
@@ -105,7 +105,8 @@ class WorkingSet:
         return sum(games for user, games in by_user.items() if user not in self._standing)
 
     def would_play(self, machine: Machine, now: datetime) -> Run | None:
-        """The run that a machine would get if it asked now and its present task were over."""
+        """Return the run that a machine would get if it asked now and its present task were
+        over."""
         past = self.machines.past(machine, now)
         task = self.task_at(machine.short_name)
         if task is None:
@@ -118,7 +119,7 @@ class WorkingSet:
         return None if chosen is None else self._runs[chosen]
 
     def admit(self, run: Run, tasks: Iterable[Task], now: datetime) -> None:
-        """Adds a stored run with its active tasks, each as if it had just been heard of."""
+        """Add a stored run with its active tasks, each as if it had just been heard of."""
         assert not run.status.finished
         self._runs[run.id] = run
         self._tasks[run.id] = {}
@@ -127,18 +128,18 @@ class WorkingSet:
         self.index.put(run)
 
     def restore(self, tasks: Iterable[Task], now: datetime) -> None:
-        """Adds further stored tasks of a run that was admitted."""
+        """Add further stored tasks of a run that was admitted."""
         for task in tasks:
             self._add_task(task, now)
 
     def open(self, task: Task, now: datetime) -> Run:
-        """Adds a new task and returns its run."""
+        """Add a new task and return its run."""
         run = self._runs[task.run]
         self._add_task(task, now)
         return self._keep(run.with_tally(run.tally.opened(task)))
 
     def report(self, run: Run, task: Task, now: datetime) -> None:
-        """Replaces a run and a task after a result; neither cores nor open games have changed."""
+        """Replace a run and a task after a result; neither cores nor open games have changed."""
         self._runs[run.id] = run
         user = task.machine.user
         played = task.results.games - self._tasks[task.run][task.id].results.games
@@ -150,12 +151,12 @@ class WorkingSet:
         self.failures.clear(run.id)
 
     def annotate(self, task: Task, now: datetime) -> None:
-        """Replaces an active task that changed without a result."""
+        """Replace an active task that changed without a result."""
         self._tasks[task.run][task.id] = task
         self.last_seen.note((task.run, task.id), now)
 
     def close(self, task: Task) -> tuple[Run, Task]:
-        """Ends an active task; returns its run and the task in their new state."""
+        """End an active task; return its run and the task in their new state."""
         run = self._runs[task.run]
         del self._tasks[task.run][task.id]
         self._excessive.get(task.run, set()).discard(task.id)
@@ -163,7 +164,7 @@ class WorkingSet:
         return self._keep(run.with_tally(run.tally.closed(task))), task.closed()
 
     def set_apart(self, task: Task, *, strike: bool) -> tuple[Run, Task]:
-        """Ends an active task and, with `strike`, removes its results from the run's sums."""
+        """End an active task and, with `strike`, remove its results from the run's sums."""
         run, closed = self.close(task)
         if not strike:
             return run, closed
@@ -174,7 +175,7 @@ class WorkingSet:
         return run, replace(closed, bad=True, results=NOTHING)
 
     def settle(self, run: Run, now: datetime) -> tuple[Closing, ...]:
-        """Updates the set after a transition of a run's life cycle."""
+        """Update the set after a transition of a run's life cycle."""
         if not run.status.finished:
             self._tasks.setdefault(run.id, {})
             self._keep(run)
@@ -190,7 +191,7 @@ class WorkingSet:
         return (Closing(run.id, now, tasks),) if tasks else ()
 
     def refresh_share(self, run_id: str, share: float) -> None:
-        """Sets a run's share; shares are recomputed after a restart and never stored."""
+        """Set a run's share; shares are recomputed after a restart and never stored."""
         run = self._runs[run_id]
         if run.share != share:
             self._keep(run.with_share(share))
@@ -202,7 +203,7 @@ class WorkingSet:
         self.last_seen.note((task.run, task.id), now)
 
     def _mark(self, task: Task) -> None:
-        """Notes whether a task has too many crashes or time losses, since a run may end with too
+        """Note whether a task has too many crashes or time losses, since a run may end with too
         many tasks to examine."""
         if task.results.excessive():
             self._excessive.setdefault(task.run, set()).add(task.id)
@@ -219,7 +220,7 @@ class WorkingSet:
 
 
 def end_task(working: WorkingSet, task: Task, now: datetime, *events: Event) -> Changes:
-    """Ends an active task; does nothing for a task that is not active any more."""
+    """End an active task; do nothing for a task that is not active any more."""
     if working.task((task.run, task.id)) is None:
         return Changes()
     run, closed = working.close(task)
@@ -234,7 +235,7 @@ def fail_task(working: WorkingSet, task: Task, message: str, now: datetime) -> C
 
 
 def end_dead_task(working: WorkingSet, task: Task, now: datetime) -> Changes:
-    """Ends a task that has been silent for too long."""
+    """End a task that has been silent for too long."""
     run = working.runs()[task.run]
     return end_task(working, task, now, about_task(Action.DEAD_TASK, run, task, now))
 
@@ -246,7 +247,7 @@ def excess_event(run: Run, task: Task, now: datetime) -> Event:
 
 
 def finish_decided(working: WorkingSet, run: Run, now: datetime) -> Changes:
-    """Stops a run that has nothing left to play. If a purge is due, the purge may revive it, so its
+    """Stop a run that has nothing left to play. If a purge is due, the purge may revive it, so its
     end is not logged yet."""
     stopped = lifecycle.stopped(run)
     stopped = replace(stopped, status=replace(stopped.status, decided_by=working.decided_by(run)))
@@ -263,8 +264,7 @@ def finished_event(run: Run, now: datetime) -> Event:
 
 
 def settle(working: WorkingSet, moved: TransitionResult, now: datetime) -> Changes:
-    """Carries out a transition of the life cycle: keeps, adds or removes the run, and ends its
-    tasks."""
+    """Carry out a transition of the life cycle: keep, add or remove the run, and end its tasks."""
     if not moved.changed:
         return Changes()
     run, before = moved.run, working.runs().get(moved.run.id)
@@ -298,13 +298,13 @@ def is_purge_due(run: Run) -> bool:
 
 
 def submit(working: WorkingSet, run: Run, now: datetime) -> Changes:
-    """Adds a new run, which waits for approval."""
+    """Add a new run, which waits for approval."""
     event = about_run(Action.NEW_RUN, run, run.plan.owner, now)
     return settle(working, TransitionResult(run, (event,)), now)
 
 
 def begin_purge(run: Run, actor: Actor, now: datetime) -> Purging:
-    """Begins a purge that an owner or approver asked for; raises a RunFault."""
+    """Begin a purge that an owner or approver asked for; raise a RunFault."""
     require_owner(run, actor)
     purge.check(run, now)
     return Purging(run.id, actor.name)
@@ -313,7 +313,7 @@ def begin_purge(run: Run, actor: Actor, now: datetime) -> Purging:
 def conclude_purge(
     working: WorkingSet, run: Run, purging: Purging, now: datetime
 ) -> tuple[Purged, Changes]:
-    """Judges the run anew after its purge. If the purge was due at the run's end, only now is it
+    """Judge the run anew after its purge. If the purge was due at the run's end, only now is it
     certain that the run is over."""
     purged = purge.conclude(run, purging, now)
     changes = settle(working, TransitionResult(purged.run, purged.events), now)
@@ -322,7 +322,7 @@ def conclude_purge(
 
 
 def drop_purge(run: Run, purging: Purging, now: datetime) -> Changes:
-    """Drops a due purge that is no longer possible, because the run is over or continues."""
+    """Drop a due purge that is no longer possible, because the run is over or continues."""
     over = run.status.finished and purging.revive and purging.actor == SYSTEM
     return _finished_changes(run, now) if over else Changes()
 

@@ -16,6 +16,7 @@ from rookery.server.boundary.domains import Domain
 from rookery.server.engines.privacy import Privacy, may_see_machine_details, name_of, owns_machine
 from rookery.server.farm.commands import LONGEST_BLOCK_MESSAGE
 from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.hosts import MachineRoster, check_name, identify_host
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import MachineBlock
 from rookery.server.farm.views import KnownMachine, UnknownMachine
@@ -28,7 +29,6 @@ from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
 from rookery.server.log.action_rows import index_logs, list_readable
 from rookery.server.log.api import select_machine_actions
-from rookery.server.machines.hosts import MachineRoster, check_name, identify_host
 
 MOST_TASKS = 30
 MOST_WORDS = 50

@@ -14,13 +14,11 @@ from rookery.core.clock import Clock
 from rookery.core.model.actor import Actor
 from rookery.core.model.run import DisplayState, Run
 from rookery.server.engines.privacy import Privacy, name_of
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.read_values import FinishedRunsQuery, may_begin_commit
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.show.live import LivePages
-from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
 from rookery.server.farm.views import UnknownRun
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.faults import SearchTooSlow
 from rookery.server.http.pages.filters import (
     find_end_of_day,
@@ -36,10 +34,13 @@ from rookery.server.http.pages.listing import (
     make_pager,
     read_page,
 )
-from rookery.server.http.pages.page import plays_engine, redirect_to
+from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.signatures import Parts
 from rookery.server.http.turns import SearchPlaces
+from rookery.server.runs.live import LivePages
+from rookery.server.show.rights import plays_engine
+from rookery.server.show.run_paces import NO_PACES, RunPaces, load_paces
 
 HERE = "/tests"
 LIVE = "/tests/live"

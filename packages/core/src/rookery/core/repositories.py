@@ -20,8 +20,8 @@ _HOSTS = {
 
 
 def parse_repository(field: str, text: str) -> str:
-    """The normal form of a repository's address, to which workers append `/zipball/...`; raises
-    BadField."""
+    """Return the normal form of a repository's address, to which workers append `/zipball/...`;
+    raise BadField."""
     parts = _split_address(field, source_address(text))
     path, host, scheme = parts.path, parts.netloc, parts.scheme
     plain = scheme in _HOSTS and not (parts.query or parts.fragment)

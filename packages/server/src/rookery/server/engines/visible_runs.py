@@ -15,7 +15,7 @@ class VisibleRuns:
         self._privacy = privacy
 
     async def find(self, run_id: str, viewer: str | None) -> Run:
-        """A run that the viewer may see. Raises UnknownRun."""
+        """Return a run that the viewer may see. Raise UnknownRun."""
         run = await self._views.known_run(run_id)
         if not self._privacy.may_see(viewer, run):
             raise UnknownRun(run=run_id)

@@ -64,7 +64,7 @@ class SeenGames(Parts):
 
 @api("GET /api/pgn/{name}", STREAM, PIECE_BY_PIECE)
 async def get_pgn(seen: SeenGames, name: str, sender: FileSender) -> Response:
-    """The games of a task."""
+    """Return the games of a task."""
     task, blobs = parse_pgn_name(name), seen.games.blobs
     await seen.check(task.run_id)
     uploads = await seen.games.rows.of_task(task.run_id, task.task_id)
@@ -88,7 +88,7 @@ async def get_run_pgns(seen: SeenGames, name: str, sender: FileSender) -> Respon
 async def get_net(
     nets: NetStore, access: FileAccess, caller: Caller | None, name: str, sender: FileSender
 ) -> Response:
-    """A net, as it is stored, or a range of it; decompressed for clients that do not accept
+    """Return a net, as it is stored, or a range of it; decompressed for clients that do not accept
     gzip."""
     parse_net_hash(name)
     net = await nets.rows.get(name)
@@ -115,7 +115,7 @@ async def get_net(
 async def _read_uploads(
     sender: FileSender, blobs: Blobs, uploads: tuple[GameUpload, ...]
 ) -> list[Piece]:
-    """The uploads that still exist; others have expired."""
+    """Return the uploads that still exist; others have expired."""
     found = await sender.threads.files(_those_there, blobs, uploads)
     if not found:
         raise NotFound(NO_GAMES)
@@ -164,7 +164,7 @@ async def get_binary(
     sha256: str,
     sender: FileSender,
 ) -> Response:
-    """An uploaded program."""
+    """Return an uploaded program."""
     found = await programs.rows.get(sha256) if _SHA256.fullmatch(sha256) else None
     if found is None or not access.may_see(name_of_caller(caller), sha256):
         raise NotFound("There is no such program.")
@@ -177,7 +177,7 @@ async def get_binary(
 async def get_book(
     books: BookStore, access: FileAccess, caller: Caller | None, name: str, sender: FileSender
 ) -> Response:
-    """A book."""
+    """Return a book."""
     found = await find_visible_book(books, access, name_of_caller(caller), name)
     if found is None:
         raise NotFound("There is no such book.")
@@ -209,7 +209,7 @@ class SeenSources(Parts):
 
 @api(f"GET {SOURCES_PREFIX}{{name}}/zipball/{{sha}}", STREAM, PACKED, for_workers=True)
 async def get_archive(seen: SeenSources, name: str, sha: str, sender: FileSender) -> Response:
-    """The source of one side of a run."""
+    """Return the source of one side of a run."""
     found = await seen.find(name, sha)
     if found is None:
         raise NotFound("No unfinished run needs this source.")
@@ -224,7 +224,7 @@ async def get_archive(seen: SeenSources, name: str, sha: str, sender: FileSender
 
 
 def _lacking(archive: Archive) -> dict[str, str]:
-    """A header that lists the missing submodules, to explain a build that fails."""
+    """Return a header that lists the missing submodules, to explain a build that fails."""
     if not archive.missing:
         return {}
     words = "; ".join(archive.missing)[:LONGEST_WORDS]
