@@ -24,13 +24,13 @@ from rookery.core.protocol.actions import parse_action_filter
 from rookery.core.protocol.games import scan_games
 from rookery.core.protocol.v1 import ENGINE_RECORD
 from rookery.core.protocol.worker_requests import CREDENTIALS, UPLOAD_PGN
+from rookery.core.repositories import parse_repository
 from rookery.core.stats.spsa_parameters import read_lines
 from rookery.match import openings
 from rookery.match.engine_output import LastScore, LineSplitter, read_info
 from rookery.match.fastchess import read_fastchess_line
 from rookery.match.introduction import read_introduction
 from rookery.server.farm import submission_fields
-from rookery.server.farm.repositories import parse_repository
 from rookery.server.farm.rules import patterns
 from rookery.server.files.books import BookReader
 from rookery.server.http.faults import BadRequest

@@ -6,9 +6,9 @@ from html import unescape
 import jinja2
 
 from rookery.server.app.routes import add_filters
-from rookery.server.farm.show.filters import RUN_FILTERS
 from rookery.server.http.pages.formatting import FILTERS
 from rookery.server.http.rendering import Frame, Templates, read_assets, read_template
+from rookery.server.show.filters import RUN_FILTERS
 
 _ASSETS = read_assets()
 

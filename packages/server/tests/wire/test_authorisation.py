@@ -12,7 +12,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -36,6 +36,7 @@ from tests.makers import make_machine
 from tests.makers import run_id as id_of
 from tests.people import BORIS, OLGA, SVEN
 from tests.submissions import PLAIN, SPRT, body
+from tests.twins.sites import MemorySite
 from tests.wire.apis import Api, Json, open_api
 from tests.wire.secrets.plants import Packer, with_password
 from tests.wire.test_login import log_in, token_in
@@ -191,7 +192,7 @@ class Scene:
         else:
             text = content if isinstance(content, str) else json.dumps(content)
             sent = _filled(text, self.words)
-        headers = await self._headers(role)
+        headers = await self.headers(role)
         if row.path in ("/login", "/signup") or (row.sent and not row.sent.startswith("{")):
             headers["content-type"] = "application/x-www-form-urlencoded"
         # Each has an address of their own, or the last would have come too often.
@@ -210,7 +211,8 @@ class Scene:
         said: Json = {"password": self.secrets.get(role, ""), "worker_info": worker_info(user)}
         return said | {"run_id": self.words["public"], "task_id": 0}
 
-    async def _headers(self, role: str) -> dict[str, str]:
+    async def headers(self, role: str) -> dict[str, str]:
+        """Those by which somebody is known."""
         if role in self.secrets:
             return {"authorization": f"Bearer {self.secrets[role]}"}
         if role not in SESSIONS:
@@ -255,8 +257,10 @@ async def _piece(data: bytes) -> AsyncIterator[bytes]:
 
 
 @asynccontextmanager
-async def open_scene(folder: Path) -> AsyncIterator[Scene]:
-    async with open_api(archiver=Packer(folder), files=folder / "files") as api:
+async def open_scene(
+    folder: Path, change: Callable[[MemorySite], None] = lambda site: None
+) -> AsyncIterator[Scene]:
+    async with open_api(archiver=Packer(folder), files=folder / "files", change=change) as api:
         for user in {user for user, _ in ROLES.values()} - {OLGA, BORIS, SVEN}:
             await api.site.users.add(user)
         secrets = {role: await api.token(user, scopes) for role, (user, scopes) in ROLES.items()}

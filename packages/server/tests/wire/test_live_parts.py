@@ -12,9 +12,9 @@ from starlette.routing import Route
 from rookery.core.model.run import Run
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.primary import Rebuilding
-from rookery.server.farm.show.live import LivePages, LoadedRun
 from rookery.server.http.fragments import RenderedPart, make_part
 from rookery.server.http.packing import GZIP
+from rookery.server.runs.live import LivePages, LoadedRun
 from tests.eventually import eventually
 from tests.makers import make_run, pairs
 from tests.twins.sites import open_site

@@ -7,7 +7,7 @@ import pytest
 
 from rookery.core.model.events import Action, about_user
 from rookery.server.farm.rules.answers import HeldTask
-from rookery.server.farm.show.run_tables import address_task
+from rookery.server.show.run_tables import address_task
 from tests.makers import make_machine
 from tests.people import OLGA
 from tests.wire.apis import Api, open_api

@@ -8,12 +8,12 @@ import pytest
 
 from rookery.core.model.actor import Actor
 from rookery.core.model.machine import ClaimedAbilities
+from rookery.server.farm.hosts import FleetSnapshot, Roster
 from rookery.server.farm.rules.answers import HeldTask
-from rookery.server.farm.show.run_tables import address_task
 from rookery.server.http.pages.page import render_part
 from rookery.server.identity.users import User
-from rookery.server.machines.hosts import FleetSnapshot, Roster
 from rookery.server.machines.list.page import MachineFilters, MachineListData, list_machines
+from rookery.server.show.run_tables import address_task
 from tests.makers import BOSS, NOW, make_machine
 from tests.pages.games import packed_games
 from tests.people import BORIS, OLGA

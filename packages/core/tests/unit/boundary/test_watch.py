@@ -131,6 +131,17 @@ async def test_waiting_does_not_count() -> None:
     assert meter.times()["work"].total_seconds < (perf_counter() - began) / 2
 
 
+async def block(seconds: float) -> None:
+    time.sleep(seconds)  # noqa: ASYNC251 - it holds the loop and computes nothing
+
+
+@pytest.mark.usefixtures("may_block_the_loop")
+async def test_with_the_clock_of_a_thread_only_computing_counts() -> None:
+    meter, began = LoopMeter(time.thread_time), perf_counter()
+    await meter.measure("work", block(0.1))
+    assert meter.times()["work"].total_seconds < (perf_counter() - began) / 2
+
+
 async def test_calls_of_one_name_add_up() -> None:
     meter = LoopMeter()
     for _ in range(3):

@@ -9,9 +9,9 @@ from rookery.core.model.kinds import Kind, SprtTest
 from rookery.core.model.run import Run
 from rookery.core.stats.spsa import ParameterSample
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.show.charts import MOST_POINTS, SIZE, Chart
-from rookery.server.farm.show.run_charts import PresentPace, draw_charts
-from rookery.server.runs.run.statistics import ShownElo
+from rookery.server.show.charts import MOST_POINTS, SIZE, Chart
+from rookery.server.show.run_charts import PresentPace, draw_charts
+from rookery.server.show.statistics import ShownElo
 from tests.makers import later, make_run, pairs, sprt, spsa
 
 

@@ -86,7 +86,7 @@ async def test_a_machine_that_waits_is_known_once_it_was_published(pair: Pair) -
     await pair.publish()
     ours, theirs = pair.secondary.views, pair.primary.fleet.views
     assert await ours.machine(idle.short_name) == await theirs.machine(idle.short_name)
-    assert await ours.waiting_machines() == [idle]
+    assert [(each.machine, each.task) for each in await ours.machines()] == [(idle, None)]
 
 
 async def test_both_say_the_same_of_a_run_that_does_not_move(pair: Pair) -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace as with_fields
 from rookery.core.model.kinds import Fixed
 from rookery.core.model.plan import Side
 from rookery.core.model.run import Run
-from rookery.server.farm.show.run_description import (
+from rookery.server.show.run_description import (
     describe_question,
     describe_run,
     find_diff_address,

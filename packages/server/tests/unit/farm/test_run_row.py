@@ -9,15 +9,15 @@ from rookery.core.model.kinds import Fixed, SprtTest
 from rookery.core.model.run import Run, Status
 from rookery.core.model.task import Results
 from rookery.core.stats.sprt import Sprt, SprtState, Verdict
-from rookery.server.farm.show.run_row import (
+from rookery.server.farm.views import RunSpeed
+from rookery.server.show.run_row import (
     ListedRun,
     Tone,
     describe_time_left,
     label_status,
     make_run_row,
 )
-from rookery.server.farm.views import RunSpeed
-from rookery.server.runs.run.statistics import ShownElo
+from rookery.server.show.statistics import ShownElo
 from tests.makers import NOW, make_plan, make_run, make_side, pairs, spsa
 from tests.rendered import read_words, render
 

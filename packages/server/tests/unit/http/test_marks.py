@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from msgspec.structs import replace as with_fields
 
-from rookery.server.farm.show.run_row import ListedRun, make_run_row
 from rookery.server.http.pages.marks import LlrBar, draw_columns
+from rookery.server.show.run_row import ListedRun, make_run_row
 from tests.makers import NOW, make_run, pairs, sprt
 from tests.rendered import render
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rookery.server.identity.sign_up import EMAIL
 from rookery.server.notify.mail import MailRefused, MailServer, describe_refusal, make_mail
-from rookery.server.people.sign_up import EMAIL
 from tests.fakes import HandClock
 from tests.makers import QUICK
 

@@ -11,13 +11,13 @@ from rookery.core.errors import Complaint
 from rookery.core.model.engine import STANDARD
 from rookery.core.model.events import SYSTEM
 from rookery.core.protocol.people import Application, MeChange, UserChange
+from rookery.server.identity.accounts import Accounts, NewUser
 from rookery.server.identity.links import LinkRefused
 from rookery.server.identity.login import Throttled
 from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.profiles import Profiles
+from rookery.server.identity.sign_up import SignUp
 from rookery.server.identity.users import APPROVERS, AccountConflict, NotPermitted, Scope
-from rookery.server.people.accounts import Accounts, NewUser
-from rookery.server.people.profiles import Profiles
-from rookery.server.people.sign_up import SignUp
 from tests.fakes import HandClock
 from tests.people import BORIS, OLGA
 from tests.twins.farm_commits import MemoryRows

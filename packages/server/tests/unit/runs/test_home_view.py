@@ -7,7 +7,6 @@ from html import unescape
 from rookery.core.model.actor import Actor
 from rookery.core.model.task import Task
 from rookery.server.farm.rules.review import UNREAD, Hint, Severity
-from rookery.server.farm.show.run_paces import RunPaces
 from rookery.server.farm.views import RunSpeed
 from rookery.server.machines.add.page import make_setup
 from rookery.server.runs.home.view import (
@@ -21,6 +20,7 @@ from rookery.server.runs.home.view import (
     select_hints,
     split_runs,
 )
+from rookery.server.show.run_paces import RunPaces
 from tests.makers import BOSS, NOW, OWNER, make_machine, make_plan, make_run, sprt
 from tests.rendered import read_words, render
 

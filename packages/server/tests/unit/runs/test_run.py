@@ -16,14 +16,10 @@ from rookery.core.stats.sprt import Verdict
 from rookery.server.farm.read_values import Contribution, Grouping
 from rookery.server.farm.rules.diagnosis import RunDiagnosis, RunFinding
 from rookery.server.farm.rules.observations import chart_point
-from rookery.server.farm.show.run_tables import tell_event
-from rookery.server.farm.show.run_texts import list_next_steps, list_texts
 from rookery.server.farm.views import RunSpeed
 from rookery.server.http.pages.formatting import format_rate
-from rookery.server.http.pages.page import Rights, list_rights
 from rookery.server.runs.run.changes import describe_change
 from rookery.server.runs.run.contributions import compare_groups
-from rookery.server.runs.run.heading import describe_stage
 from rookery.server.runs.run.parts import (
     LiveRun,
     RecentRun,
@@ -33,6 +29,10 @@ from rookery.server.runs.run.parts import (
     show_live,
     show_recent,
 )
+from rookery.server.show.heading import describe_stage
+from rookery.server.show.rights import Rights, list_rights
+from rookery.server.show.run_tables import tell_event
+from rookery.server.show.run_texts import list_next_steps, list_texts
 from tests.makers import BOSS, NOW, OWNER, STRANGER, later, make_plan, make_run, pairs, sprt, spsa
 from tests.rendered import read_words, render
 

@@ -11,8 +11,8 @@ from rookery.core.model.plan import Side
 from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.server.farm.rules.diagnosis import RunDiagnosis, RunFinding
-from rookery.server.farm.show.run_description import find_message, name_sides
-from rookery.server.runs.run.heading import describe_earlier, describe_stage
+from rookery.server.show.heading import describe_earlier, describe_stage
+from rookery.server.show.run_description import find_message, name_sides
 from tests.makers import NOW, later, make_machine, make_plan, make_run, make_side, pairs, sprt, spsa
 
 MASTER = make_side("master")

@@ -13,7 +13,7 @@ from rookery.core.stats.sprt import Sprt
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.views import RunSpeed
 from rookery.server.runs.compare.page import find_crossing
-from rookery.server.runs.run.statistics import (
+from rookery.server.show.statistics import (
     add_present,
     estimate_elo_at,
     estimate_run_elo,

@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from rookery.server.http.session import unmask_token
+from rookery.server.identity.profiles import MOST_TOKENS
 from rookery.server.identity.users import ORDINARY, Scope, User, mint
-from rookery.server.people.profiles import MOST_TOKENS
 from tests.people import BORIS, OLGA, SVEN, counting
 from tests.submissions import SPRT, body
 from tests.twins.sites import PASSWORD

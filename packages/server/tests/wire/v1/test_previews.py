@@ -8,6 +8,7 @@ import pytest
 from msgspec import UNSET
 
 from rookery.core.protocol import v1
+from rookery.server.farm.hosts import ROSTER_SECONDS
 from tests.makers import make_machine
 from tests.people import BORIS
 from tests.submissions import SPRT, body
@@ -64,6 +65,7 @@ async def test_the_machines_at_play_tell_how_long_it_takes(api: Api) -> None:
     assert (await preview(api)).fleet == v1.FleetNow(machines=0, cores=0)
     await api.submitted(BORIS)
     task = await api.granted()
+    api.clock.move(seconds=ROSTER_SECONDS)
     found = await preview(api)
     assert (found.fleet.machines, found.fleet.cores) == (1, task.machine.cores)
     assert found.fleet.hours == pytest.approx(found.core_hours / task.machine.cores)

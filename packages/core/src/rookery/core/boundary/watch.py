@@ -225,9 +225,14 @@ class LoopTime:
 
 
 class LoopMeter:
-    """The loop time of every part, by name. Only the event loop writes to it."""
+    """The loop time of every part, by name. Only the event loop writes to it.
 
-    def __init__(self) -> None:
+    `seconds` is the clock that measures each step. With `thread_time`, what other threads and
+    processes compute meanwhile does not count.
+    """
+
+    def __init__(self, seconds: Callable[[], float] = perf_counter) -> None:
+        self._seconds = seconds
         self._accounts: dict[str, _Account] = {}
 
     def add(self, name: str, seconds: float) -> None:
@@ -248,7 +253,7 @@ class LoopMeter:
         outer = _measured.get()
         _measured.set(account)
         try:
-            return await _Steps(work, account)
+            return await _Steps(work, account, self._seconds)
         finally:
             _measured.set(outer)
 
@@ -286,25 +291,28 @@ def note_thread() -> None:
 class _Steps(Generic[T]):
     """Drives a coroutine step by step and measures the time of each step."""
 
-    __slots__ = ("_account", "_work")
+    __slots__ = ("_account", "_seconds", "_work")
 
-    def __init__(self, work: Coroutine[Any, Any, T], account: _Account) -> None:
+    def __init__(
+        self, work: Coroutine[Any, Any, T], account: _Account, seconds: Callable[[], float]
+    ) -> None:
         self._work = work
         self._account = account
+        self._seconds = seconds
 
     def __await__(self) -> Generator[Any, Any, T]:
-        send, account = self._work.send, self._account
+        send, account, now = self._work.send, self._account, self._seconds
         fault: BaseException | None = None
         heard: Any = None
         while True:
-            began = perf_counter()
+            began = now()
             try:
                 waits_for = send(heard) if fault is None else self._work.throw(fault)
             except StopIteration as end:
                 result: T = end.value
                 return result
             finally:
-                seconds = perf_counter() - began
+                seconds = now() - began
                 account.total += seconds
                 if seconds > account.longest:
                     account.longest = seconds

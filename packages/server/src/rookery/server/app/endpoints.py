@@ -7,7 +7,8 @@ from rookery.server.contributors import api as contributors
 from rookery.server.engines import api as engines
 from rookery.server.engines import repositories_api as repositories
 from rookery.server.files import api as files
-from rookery.server.files import fishtest_api as user_files
+from rookery.server.fishtest import files_api as user_files
+from rookery.server.fishtest import runs_api as user_runs
 from rookery.server.http.endpoint import Endpoints
 from rookery.server.log import api as actions
 from rookery.server.machines import api as machines
@@ -17,7 +18,6 @@ from rookery.server.people import me_api as me
 from rookery.server.runs import api as runs
 from rookery.server.runs import commands_api as run_commands
 from rookery.server.runs import events_api as events
-from rookery.server.runs import fishtest_api as user_runs
 from rookery.server.runs import insights_api as run_insights
 from rookery.server.runs import tasks_api as tasks
 from rookery.server.servers import api as server

@@ -13,14 +13,14 @@ from rookery.server.ask.uploads import Uploads
 from rookery.server.engines.engines import Engines
 from rookery.server.engines.grants import GrantedRepositories
 from rookery.server.engines.privacy import Privacy
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.events import Bus
 from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.hosts import MachineRoster
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.show.live import LivePages
 from rookery.server.farm.statistics import Speeds
 from rookery.server.farm.statistics_rows import Statistics
 from rookery.server.farm.views import FleetActivity, FleetViews
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.access import FileAccess
 from rookery.server.files.books import BookStore
 from rookery.server.files.engine_files import NetStore, ProgramStore
@@ -34,24 +34,25 @@ from rookery.server.http.session import SessionCheck
 from rookery.server.http.signatures import Features
 from rookery.server.http.steps import Readiness
 from rookery.server.http.turns import SearchPlaces, Turns
+from rookery.server.identity.accounts import Accounts
 from rookery.server.identity.bearers import Bearers
 from rookery.server.identity.links import LinkSigner
 from rookery.server.identity.login import Login, PasswordResets
+from rookery.server.identity.profiles import Profiles
+from rookery.server.identity.sign_up import SignUp
 from rookery.server.identity.users import Users
 from rookery.server.identity.worker_credentials import WorkerCredentials
 from rookery.server.logs import Log
-from rookery.server.machines.hosts import MachineRoster
 from rookery.server.machines.wheel import Wheel
 from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.outbox import Channels, Outbox, Subscriptions
 from rookery.server.notify.sending import Sender
 from rookery.server.notify.webhooks import Webhooks
 from rookery.server.people.account_changes import AccountChanges
-from rookery.server.people.accounts import Accounts
-from rookery.server.people.profiles import Profiles
-from rookery.server.people.sign_up import SignUp
+from rookery.server.runs.approvals import PendingApprovals
 from rookery.server.runs.events_api import EventFeed, EventReaders
 from rookery.server.runs.insights_api import Residuals
+from rookery.server.runs.live import LivePages
 from rookery.server.runs.run.contributions import KeptContributions
 from rookery.server.settings import Settings
 from rookery.server.sources.commits import Archives, Commits
@@ -95,6 +96,7 @@ FEATURES: Mapping[type, str] = {
     NetStore: "nets",
     Outbox: "outbox",
     PasswordResets: "resets",
+    PendingApprovals: "approvals",
     Places: "event_places",
     Privacy: "privacy",
     Profiles: "profiles",

@@ -29,9 +29,11 @@ from rookery.server.contributors import page as contributors
 from rookery.server.engines.edit.page import routes as engine_form_routes
 from rookery.server.engines.list.page import routes as engine_routes
 from rookery.server.engines.repositories import page as repositories
-from rookery.server.farm.show.filters import RUN_FILTERS
 from rookery.server.files.given.page import routes as given_file_routes
 from rookery.server.files.programs.page import routes as program_routes
+from rookery.server.fishtest.addresses import routes as fishtest_address_routes
+from rookery.server.fishtest.forms import routes as fishtest_routes
+from rookery.server.fishtest.people import routes as fishtest_people_routes
 from rookery.server.http.answers import answer_error, site_of
 from rookery.server.http.compression import Compression
 from rookery.server.http.endpoint import check_features
@@ -58,10 +60,8 @@ from rookery.server.machines.handout import read_script
 from rookery.server.machines.handout import routes as handout_routes
 from rookery.server.machines.list.page import routes as machine_list_routes
 from rookery.server.machines.machine.page import routes as machine_routes
-from rookery.server.notify.news.page import routes as news_routes
 from rookery.server.notify.page.page import routes as notification_routes
 from rookery.server.people.accounts_page import routes as account_routes
-from rookery.server.people.fishtest_people import routes as fishtest_people_routes
 from rookery.server.people.links_page import routes as link_routes
 from rookery.server.people.list import page as users
 from rookery.server.people.profile import page as profile
@@ -71,11 +71,10 @@ from rookery.server.runs.compare.page import routes as run_compare_routes
 from rookery.server.runs.diff.page import routes as run_diff_routes
 from rookery.server.runs.elo.page import routes as run_elo_routes
 from rookery.server.runs.finished.page import routes as finished_routes
-from rookery.server.runs.fishtest_addresses import routes as fishtest_address_routes
-from rookery.server.runs.fishtest_forms import routes as fishtest_routes
 from rookery.server.runs.games.game import routes as game_routes
 from rookery.server.runs.games.page import routes as games_routes
 from rookery.server.runs.home.page import routes as home_routes
+from rookery.server.runs.news.page import routes as news_routes
 from rookery.server.runs.progress.page import routes as progress_routes
 from rookery.server.runs.raw.page import routes as run_statistics_routes
 from rookery.server.runs.run.commands import routes as run_command_routes
@@ -83,6 +82,7 @@ from rookery.server.runs.run.page import routes as run_routes
 from rookery.server.runs.submit.page import routes as submit_routes
 from rookery.server.runs.tasks.page import routes as run_task_routes
 from rookery.server.servers.page import routes as server_page_routes
+from rookery.server.show.filters import RUN_FILTERS
 from rookery.server.teams import page as teams
 from rookery.server.worker_api.calls import CALLS, worker_routes
 from rookery.server.worker_api.short_path import ShortPath

@@ -25,15 +25,16 @@ from rookery.server.engines.engines import Engines
 from rookery.server.engines.grants import GrantedRepositories
 from rookery.server.engines.privacy import Privacy
 from rookery.server.engines.source_rules import SourceRules
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.activity import ActivityKeeping
 from rookery.server.farm.events import Bus
 from rookery.server.farm.figures import FarmFigureReader
 from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.hosts import MachineRoster
 from rookery.server.farm.jobs import FleetJobs, Reachability
 from rookery.server.farm.rules.answers import ComplaintWeight
 from rookery.server.farm.rules.eligibility import Policy
 from rookery.server.farm.statistics import Accounting, LateGames, SpeedKeeping, Speeds
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.farm.waiting import WaitingLine
 from rookery.server.files.access import FileAccess
 from rookery.server.files.books import BookStore
@@ -52,23 +53,22 @@ from rookery.server.http.session import CookieSigner, LoggedOutSessions, Session
 from rookery.server.http.steps import Process, Readiness
 from rookery.server.http.traffic import Traffic
 from rookery.server.http.turns import SearchPlaces, Turns
+from rookery.server.identity.accounts import Accounts
 from rookery.server.identity.bearers import Bearers, forget_changed_accounts
 from rookery.server.identity.links import LinkSigner
 from rookery.server.identity.login import Login, PasswordResets
 from rookery.server.identity.passwords import Passwords
+from rookery.server.identity.profiles import Profiles
+from rookery.server.identity.sign_up import SignUp
 from rookery.server.identity.users import User
 from rookery.server.identity.worker_credentials import WorkerCredentials
 from rookery.server.identity.worker_tokens import WorkerTokens
-from rookery.server.machines.hosts import MachineRoster
 from rookery.server.machines.wheel import Wheel
 from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.mail import MailServer
 from rookery.server.notify.sending import Sender
 from rookery.server.notify.webhooks import Webhooks
 from rookery.server.people.account_changes import AccountChanges
-from rookery.server.people.accounts import Accounts
-from rookery.server.people.profiles import Profiles
-from rookery.server.people.sign_up import SignUp
 from rookery.server.people.trust import TrustedUsers, TrustRequirements
 from rookery.server.runs.approvals import PendingApprovals
 from rookery.server.runs.run.contributions import KeptContributions

@@ -11,6 +11,7 @@ A separate task makes the answer, so that a heartbeat need not interrupt it.
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
+from typing import TYPE_CHECKING
 
 import anyio
 from starlette.responses import Response
@@ -26,7 +27,6 @@ from rookery.core.protocol.ask import (
     SourceList,
     TokenEvent,
 )
-from rookery.server.app.site import Site
 from rookery.server.ask.chat import Question, RunningAnswer
 from rookery.server.ask.passages import Asker
 from rookery.server.ask.words import drop_control_characters
@@ -47,6 +47,9 @@ from rookery.server.http.faults import (
 )
 from rookery.server.http.scope import request_info_of
 from rookery.server.identity.login import Throttled, origin_of
+
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
 
 BEAT_SECONDS = 15.0
 END_SECONDS = 2.0
@@ -73,7 +76,7 @@ def clean_question(text: str) -> str:
 class AskAnswers:
     """Takes the questions to a site and sends the answers. There is one per app."""
 
-    def __init__(self, site: Site, *, beat_seconds: float = BEAT_SECONDS) -> None:
+    def __init__(self, site: "Site", *, beat_seconds: float = BEAT_SECONDS) -> None:
         self._ask = site.ask
         self._privacy = site.privacy
         self._clock = site.clock

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
 
-from rookery.server.app.site import Site
 from rookery.server.carriers.serving import (
     BACKLOG,
     HEAD_BYTES,
@@ -27,6 +26,8 @@ from rookery.server.worker_api.short_path import outermost_short_path
 if TYPE_CHECKING:
     from rookery_asgi import Options
     from rookery_asgi.server import Server
+
+    from rookery.server.app.site import Site
 
 NOT_INSTALLED = "rookery-asgi is not installed; install it with `pip install ./asgi`."
 # Requests that the server refuses itself, before the app could answer, with their log events.
@@ -48,7 +49,7 @@ def make_backend() -> HttpBackend:
     from rookery_asgi.loops import new_loop
     from rookery_asgi.server import Server
 
-    def server(app: Starlette, site: Site, drain: int) -> RookeryAsgiServer:
+    def server(app: Starlette, site: "Site", drain: int) -> RookeryAsgiServer:
         return RookeryAsgiServer(
             Server(
                 outermost_short_path(app),

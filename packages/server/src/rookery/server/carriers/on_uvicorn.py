@@ -3,11 +3,11 @@
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import uvicorn
 from starlette.applications import Starlette
 
-from rookery.server.app.site import Site
 from rookery.server.carriers.serving import (
     BACKLOG,
     KEEP_ALIVE_SECONDS,
@@ -17,6 +17,9 @@ from rookery.server.carriers.serving import (
 )
 from rookery.server.carriers.uvicorn_connection import make_protocol
 from rookery.server.worker_api.short_path import short_path_of
+
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
 
 
 def make_backend() -> HttpBackend:
@@ -35,7 +38,7 @@ def loop_factory() -> NewLoop | None:
 class UvicornServer:
     """Serves a site with uvicorn."""
 
-    def __init__(self, app: Starlette, site: Site, drain: int) -> None:
+    def __init__(self, app: Starlette, site: "Site", drain: int) -> None:
         self._server = _Uvicorn(_make_config(app, site, drain))
 
     async def serve(self, listening: socket.socket, say: Callable[[], object]) -> None:
@@ -67,7 +70,7 @@ class _Uvicorn(uvicorn.Server):
         self.on_listening()
 
 
-def _make_config(app: Starlette, site: Site, drain: int) -> uvicorn.Config:
+def _make_config(app: Starlette, site: "Site", drain: int) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=make_protocol(site.log, site.limits, short_path_of(app)),

@@ -19,11 +19,11 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from starlette.applications import Starlette
 
 from rookery.core.boundary.offload import Threads
-from rookery.server.app.site import Site
 from rookery.server.carriers import on_rookery_asgi, on_uvicorn
 from rookery.server.carriers.serving import (
     ROOKERY_ASGI,
@@ -37,6 +37,9 @@ from rookery.server.carriers.serving import (
 )
 from rookery.server.http.steps import Phase, Process
 from rookery.server.logs import Log
+
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
 
 # Ends the process even if threads or tasks refuse to end.
 #
@@ -152,7 +155,7 @@ async def wait_for_nobody() -> None:
     """The default of `before_stop`: does nothing."""
 
 
-Opening = AbstractAsyncContextManager[tuple[Starlette, Site]]
+Opening: TypeAlias = "AbstractAsyncContextManager[tuple[Starlette, Site]]"
 """Opens what is served, and closes it at the end of the block."""
 
 
@@ -211,7 +214,7 @@ async def _serve_until(
 
 
 async def _answer_requests(
-    request: StopRequest, app: Starlette, site: Site, listening: socket.socket, how: _Serving
+    request: StopRequest, app: Starlette, site: "Site", listening: socket.socket, how: _Serving
 ) -> None:
     server = how.backend.server(app, site, how.stop_times.drain)
     site.connections = server.connections
@@ -230,7 +233,7 @@ async def _answer_requests(
         stop.cancel()
 
 
-async def _stop(site: Site, server: HttpServer) -> None:
+async def _stop(site: "Site", server: HttpServer) -> None:
     """Take the steps of a stop up to the drain, which the HTTP server does when told to end."""
     await site.hand_over()
     site.lifecycle.stop()

@@ -6,12 +6,14 @@ import resource
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from starlette.applications import Starlette
 
 from rookery.core.errors import Complaint
-from rookery.server.app.site import Site
+
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
 
 UVICORN, ROOKERY_ASGI = "uvicorn", "rookery-asgi"
 BACKLOG = 2048
@@ -41,7 +43,7 @@ class HttpBackend:
     """A kind of HTTP server. `server` makes one for an app and a drain time in seconds."""
 
     name: str
-    server: Callable[[Starlette, Site, int], HttpServer]
+    server: "Callable[[Starlette, Site, int], HttpServer]"
     new_loop: NewLoop | None  # None means Python's own loop
 
 

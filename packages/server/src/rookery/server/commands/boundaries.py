@@ -37,8 +37,11 @@ HEAD = """\
 LOOP is the event loop for microseconds, LOOP CPU computes on it in bounded pieces, THREAD is a
 worker thread, STREAM a source that is read chunk by chunk. An app with an undeclared part does not
 start. `rookery boundaries` prints every part with its domain and the reason, `--measured` also
-where it was seen to run and for how long, `--jobs` which servers do which jobs. This page has the
-numbers and a digest of all that; `scripts/boundaries` writes it, and a test fails when it is stale.
+where it was seen to run for strangers and for how long, `--jobs` which servers do which jobs. With
+logins, tokens and parameters on a farm at work, `packages/server/tests/wire/test_loop_time.py`
+fails where a part computes for more than a millisecond on the loop without declaring it. This page
+has the numbers and a digest of all that; `scripts/boundaries` writes it, and a test fails when it
+is stale.
 
 """
 
@@ -109,7 +112,8 @@ def boundaries(
     measured: Annotated[
         bool,
         option(
-            "start a site of its own, and show where its pages, probes and jobs were seen to run"
+            "start a site of its own, and show where its jobs, and its pages and probes without"
+            " parameters, were seen to run for visitors who are not logged in"
         ),
     ] = False,
 ) -> None:

@@ -38,10 +38,10 @@ from rookery.server.files.backups import back_up as back_up_all
 from rookery.server.files.copying import CopyCounts
 from rookery.server.files.ownership import ForeignFiles
 from rookery.server.files.places import find_place, make_folder, open_files, refuse_lost_database
+from rookery.server.identity.accounts import Accounts
 from rookery.server.identity.passwords import Passwords
 from rookery.server.identity.users import Audit, Tokens, Users
 from rookery.server.logs import SilentLog
-from rookery.server.people.accounts import Accounts
 from rookery.server.settings import SETTINGS, Settings, flag_name, read_settings, variable_name
 
 # Flags for settings: one flag for each, described by the setting itself.

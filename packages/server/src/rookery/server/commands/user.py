@@ -24,8 +24,8 @@ from rookery.core.protocol.people import UserChange
 from rookery.server.commands.db import THE_DATABASE, DatabaseSettings, open_database
 from rookery.server.engines.grants import GrantedRepositories, GrantRows
 from rookery.server.files.store import MB, load_usage
+from rookery.server.identity.accounts import NewUser
 from rookery.server.identity.users import Audit, User, Users, is_approver
-from rookery.server.people.accounts import NewUser
 from rookery.server.teams.teams import TeamRows, Teams
 
 MOST_MACHINES = 2**31 - 1

@@ -91,8 +91,9 @@ class Privacy:
     def may_read_sources(self, reader: Actor | None, run: Run) -> bool:
         """Whether the reader may have the sources of a run and read its commit messages. Until the
         run is approved, only insiders may."""
-        out = run.status.approved or run.tally.tasks > 0
-        return self.is_insider(reader, run) or (out and self.may_see(name_of(reader), run))
+        if run.status.approved or run.tally.tasks > 0:
+            return self.may_see(name_of(reader), run)
+        return self.is_insider(reader, run)
 
     def visible_part(self, reader: Actor | None, run: Run) -> Run:
         """The part of a run that the reader may see."""

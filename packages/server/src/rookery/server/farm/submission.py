@@ -16,10 +16,10 @@ from rookery.core.protocol.checks import Checks
 from rookery.core.protocol.codec import refuse, require
 from rookery.core.protocol.kinds import SETTINGS
 from rookery.core.protocol.runs import PREFIXES, Submission
+from rookery.core.repositories import parse_repository
 from rookery.core.stats.sprt import Sprt
 from rookery.core.stats.walk import pace_of
 from rookery.server.farm import submission_fields
-from rookery.server.farm.repositories import parse_repository
 from rookery.server.farm.rules.assignment import LONG_RATIO, BatchFacts, batch_size, length_ratio
 from rookery.server.farm.rules.lifecycle import MOST_GAMES
 from rookery.server.farm.rules.patterns import BadPattern, check, is_found

@@ -11,7 +11,7 @@ from rookery.core.model.timecontrol import BadTimeControl, parse
 from rookery.core.protocol.checks import Checks
 from rookery.core.protocol.codec import refuse, require
 from rookery.core.protocol.runs import Submission, side_key
-from rookery.server.farm.repositories import parse_repository
+from rookery.core.repositories import parse_repository
 from rookery.server.farm.rules.patterns import is_whole
 
 # Single fields. An official worker that gets a bad value ends its process, so nothing doubtful is

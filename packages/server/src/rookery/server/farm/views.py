@@ -209,10 +209,6 @@ class FleetViews:
         current."""
         return None if self._primary.present_term() else self._copy.machines_since
 
-    async def waiting_machines(self) -> list[Machine]:
-        """Return the machines that asked for a task not long ago and found none."""
-        return await find_waiting_machines(await self._working(), self._primary.clock.now())
-
     async def blocks(self) -> dict[str, str]:
         """Blocked machines by short name, with the message each is given."""
         found = await self.whole_blocks()

@@ -17,7 +17,7 @@ from rookery.server.files.store import NOT_YOUR_FILE, UnknownFile
 from rookery.server.http.bodies import UploadPlaces
 from rookery.server.http.faults import BadRequest, Forbidden
 from rookery.server.http.signatures import Parts
-from rookery.server.people.accounts import Accounts
+from rookery.server.identity.accounts import Accounts
 from rookery.server.teams.teams import Teams
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import msgspec
 from starlette.requests import Request
@@ -14,7 +14,6 @@ from rookery.core.boundary.errors import Overloaded
 from rookery.core.errors import StateAway
 from rookery.core.protocol.codec import encode_timed
 from rookery.core.protocol.worker_answers import OFFICIAL_VERSION, VersionAnswer, WorkerAnswer
-from rookery.server.app.site import Site
 from rookery.server.disk import DiskSpace, StorageAway
 from rookery.server.http.error_table import (
     MISTAKE,
@@ -51,8 +50,11 @@ from rookery.server.http.scope import (
 )
 from rookery.server.http.session import CSRF_FIELD
 
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
 
-def site_of(request: Request) -> Site:
+
+def site_of(request: Request) -> "Site":
     return cast("Site", request.app.state.site)
 
 
@@ -83,7 +85,7 @@ class ExpiredFormView:
     """All posted fields, to be sent again; empty if the form had a password."""
 
 
-async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
+async def answer_error(error: Exception, scope: Scope, site: "Site") -> Response:
     """The answer to a request that failed, for any error. Also writes its log line."""
     if isinstance(error, ClientLeft):
         return _answer_nobody(error, scope, site)
@@ -113,7 +115,7 @@ async def answer_error(error: Exception, scope: Scope, site: Site) -> Response:
     return _json(fault, shape, headers, scope, site)
 
 
-def is_database_away(error: Exception, site: Site) -> bool:
+def is_database_away(error: Exception, site: "Site") -> bool:
     """Whether the database is unavailable, or its content is being read again into memory."""
     return isinstance(error, StateAway) or site.is_outage(error)
 
@@ -139,7 +141,7 @@ def busy_answer() -> Response:
     return PlainTextResponse(text, 503, {"retry-after": "5"})
 
 
-def _answer_nobody(error: ClientLeft, scope: Scope, site: Site) -> Response:
+def _answer_nobody(error: ClientLeft, scope: Scope, site: "Site") -> Response:
     """The answer to a request that was broken off, as happens to workers and browsers every day."""
     shape, info = shape_of(error), request_info_of(scope)
     path = path_of(scope)[:_LONGEST_PATH_SHOWN]
@@ -159,7 +161,7 @@ def _try_again(text: str, request_id: str, shape: ErrorShape) -> Response:
     return PlainTextResponse(f"{text} (request {request_id})\n", shape.status, headers)
 
 
-def _answer_after_bug(scope: Scope, site: Site) -> Response:
+def _answer_after_bug(scope: Scope, site: "Site") -> Response:
     """The answer to a worker's call that failed by a mistake of the server. It is JSON, without
     `error` where a worker would act on that."""
     info, path = request_info_of(scope), path_of(scope)
@@ -181,7 +183,7 @@ _FORGIVING: Mapping[str, Callable[[str], WorkerAnswer]] = {
 
 
 def _json(
-    fault: Exception, shape: ErrorShape, headers: Mapping[str, str], scope: Scope, site: Site
+    fault: Exception, shape: ErrorShape, headers: Mapping[str, str], scope: Scope, site: "Site"
 ) -> Response:
     info, path = request_info_of(scope), path_of(scope)
     text = text_of(fault) + (f" (request {info.request_id})" if shape is UNEXPECTED else "")
@@ -195,7 +197,7 @@ def _json(
 
 
 async def _page_or_text(
-    fault: Exception, shape: ErrorShape, headers: Mapping[str, str], scope: Scope, site: Site
+    fault: Exception, shape: ErrorShape, headers: Mapping[str, str], scope: Scope, site: "Site"
 ) -> Response:
     """A page; plain text while too many pages wait to be rendered."""
     try:
@@ -205,7 +207,7 @@ async def _page_or_text(
 
 
 async def _page(
-    fault: Exception, shape: ErrorShape, headers: Mapping[str, str], scope: Scope, site: Site
+    fault: Exception, shape: ErrorShape, headers: Mapping[str, str], scope: Scope, site: "Site"
 ) -> Response:
     frame = frame_of(session_of(scope), theme=theme_in(header(scope, b"cookie")))
     view: ErrorView | ExpiredFormView
@@ -244,7 +246,7 @@ def _spell(name: str) -> str:
 
 
 def _write_down(
-    fault: Exception, shape: ErrorShape, scope: Scope, info: RequestInfo, site: Site
+    fault: Exception, shape: ErrorShape, scope: Scope, info: RequestInfo, site: "Site"
 ) -> None:
     fields = {
         "status": shape.status,

@@ -12,11 +12,13 @@ to that instance, which repeats it: none is forwarded twice. A process that is a
 another one, and tells the client to try again.
 """
 
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from rookery.server.app.site import Site
 from rookery.server.http.faults import RETRIED_AT_NEXT_PRIMARY, NotPrimary
 from rookery.server.http.scope import RequestInfo
+
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
 
 A_co = TypeVar("A_co", covariant=True)
 A = TypeVar("A")
@@ -46,7 +48,7 @@ class Repeatable(Protocol[A_co]):
         ...
 
 
-async def carry_out_at_primary(request: Repeatable[A], site: Site) -> A:
+async def carry_out_at_primary(request: Repeatable[A], site: "Site") -> A:
     """The outcome at the process that is primary, even if another one becomes primary
     meanwhile."""
     failed: Exception = NotPrimary()

@@ -6,13 +6,17 @@ into it. Therefore the one secret of every page, the CSRF token of its forms, lo
 each answer (web/session.py), and answers marked `no-store` are not compressed.
 """
 
+from typing import TYPE_CHECKING
+
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rookery.core.boundary.errors import Overloaded
-from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.http.packing import pack, takes_gzip
 from rookery.server.http.scope import body_in, has_more, header, is_http, status_in
+
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
 
 LEAST_BYTES = 1000
 """Smaller bodies are not worth compressing."""
@@ -26,7 +30,7 @@ _TYPES = (b"text/html", b"text/plain", b"text/css", b"text/csv", b"application/j
 class Compression:
     """Compresses answers that come in one piece. Streams and compressed answers pass unchanged."""
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: "Site") -> None:
         self.app = app
         self._threads = site.threads
 

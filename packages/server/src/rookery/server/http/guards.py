@@ -3,13 +3,13 @@ closed site, forms sent by another site, blocked users, and all requests during 
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.http.answers import stopping_answer
 from rookery.server.http.bodies import Replayed, decode_body, read_body
@@ -59,13 +59,16 @@ from rookery.server.http.scope import (
 from rookery.server.http.session import CSRF_FIELD, Session
 from rookery.server.identity.users import Scope as TokenScope
 
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
+
 _STRAY_PERCENT = re.compile(rb"%(?![0-9a-fA-F]{2})")
 
 
 class HostCheck:
     """Checks whether a request is meant for this server."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: "Site") -> None:
         # Nearly all requests name the same host.
         self._allowed = lru_cache(maxsize=256)(site.hosts.allow)
 
@@ -95,7 +98,7 @@ class HostCheck:
 class RequestLimits:
     """Checks host, address, headers and body, in this order."""
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: "Site") -> None:
         self.app = app
         self._limits = site.limits
         self._hosts = HostCheck(site)
@@ -177,7 +180,7 @@ OPEN_PREFIXES = (STATIC_PREFIX, HANDOUT_PREFIX, "/api/nn/", "/api/book/", "/api/
 class ClosedSite:
     """Refuses visitors without an account on a closed site; does nothing on an open one."""
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: "Site") -> None:
         self.app = app
         self._closed = site.settings.login_to_view
         self._bearers = site.bearers
@@ -231,7 +234,7 @@ class CsrfGuard:
     """Checks the CSRF token of posts. A form that it had to read is kept in the request's info, so
     that it is read only once."""
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: "Site") -> None:
         self.app = app
         self._threads = site.threads
         self._strangers_bytes = site.limits.strangers_bytes
@@ -280,7 +283,7 @@ class BlockedUsers:
     """Ends sessions that no longer count. People are redirected to the start page; programs' calls,
     and forms that are shown again, continue as anonymous."""
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: "Site") -> None:
         self.app = app
         self._sessions = site.sessions
         self._log = site.log
@@ -322,7 +325,7 @@ class ShutdownGuard:
     """Answers 503 during a stop. The text is not JSON, so that a worker tries again instead of
     giving up."""
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: "Site") -> None:
         self.app = app
         self._lifecycle = site.lifecycle
 

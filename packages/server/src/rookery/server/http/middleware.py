@@ -1,10 +1,10 @@
 """The middleware of people's requests: error handling, HEAD, security headers, the session."""
 
 import asyncio
+from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.http.answers import answer_error, stopping_answer
 from rookery.server.http.scope import (
@@ -29,13 +29,16 @@ from rookery.server.http.session import (
     set_cookie,
 )
 
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
+
 
 @runs(Domain.LOOP, "shapes the answer; an error page is rendered in a thread")
 class Errors:
     """Turns errors into answers. Once an answer has begun, the error is passed on and the HTTP
     server breaks off the connection."""
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: "Site") -> None:
         self.app = app
         self._site = site
 
@@ -152,7 +155,7 @@ class SecurityHeaders:
 class SessionCookie:
     """A bad cookie gives an empty session and a log line, never an error."""
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: "Site") -> None:
         self.app = app
         self._cookies = site.cookies
         self._log = site.log

@@ -4,10 +4,10 @@ if wanted."""
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import count
+from typing import TYPE_CHECKING
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.http.answers import busy_answer, outdated_answer
 from rookery.server.http.bodies import CheckedBody
@@ -40,6 +40,9 @@ from rookery.server.http.scope import (
     template_of,
 )
 
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
+
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 BROKEN_OFF = 0
 MOST_WAITING = 1000
@@ -50,7 +53,7 @@ left."""
 class RequestLog:
     """Counts requests by route, and logs each if the access log is on."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: "Site") -> None:
         self._site = site
         self._traffic = site.traffic
 
@@ -98,7 +101,7 @@ class RequestLog:
 class Measure:
     """Counts and times every request, also those that other middleware answers."""
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: "Site") -> None:
         self.app = app
         self._request_log = RequestLog(site)
 
@@ -130,7 +133,7 @@ class RequestIdentifier:
     """Gives each request an id (a word chosen at the start of the process and a running number) and
     finds its client."""
 
-    def __init__(self, site: Site, word: str) -> None:
+    def __init__(self, site: "Site", word: str) -> None:
         self._clock = site.clock
         self._internal = site.internal_key
         self._word = word
@@ -206,7 +209,7 @@ class RequestState:
     """The outermost middleware: identifies each request once. People's requests wait for their
     turn."""
 
-    def __init__(self, app: ASGIApp, site: Site, word: str) -> None:
+    def __init__(self, app: ASGIApp, site: "Site", word: str) -> None:
         self.app = app
         self._identifier = RequestIdentifier(site, word)
         self._turns = site.turns

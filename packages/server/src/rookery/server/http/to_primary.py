@@ -12,12 +12,12 @@ import contextlib
 import hashlib
 import secrets
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, declaration_of, runs
 from rookery.server.http.answers import site_of
 from rookery.server.http.at_primary import carry_out_at_primary
@@ -54,6 +54,9 @@ from rookery.server.http.scope import (
     target_of,
 )
 from rookery.server.http.session import CookieRefused, cookie_in
+
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
 
 COMMAND_SECONDS = 75.0
 """How long the primary may take for a command. A submission may ask GitHub for up to 45 seconds."""
@@ -119,7 +122,7 @@ class Forwarding:
     """Forwards requests that need the primary. It is inside of the request limits and outside of
     the session."""
 
-    def __init__(self, app: ASGIApp, site: Site) -> None:
+    def __init__(self, app: ASGIApp, site: "Site") -> None:
         self.app = app
         self._site = site
         self._forwarder = site.forwarder
@@ -145,7 +148,7 @@ class _Command:
     """A command of a person or a program. Its outcome is that it was answered."""
 
     def __init__(
-        self, app: ASGIApp, site: Site, scope: Scope, kept: KeptBody, send: "_NotingSend"
+        self, app: ASGIApp, site: "Site", scope: Scope, kept: KeptBody, send: "_NotingSend"
     ) -> None:
         self.info = request_info_of(scope)
         self._app = app
@@ -254,7 +257,7 @@ def carry_out_keyed_commands_once(routes: Iterable[BaseRoute]) -> None:
 # A body that is read before its endpoint checks who sends it.
 
 
-async def _read_whole(scope: Scope, receive: Receive, site: Site) -> bytes:
+async def _read_whole(scope: Scope, receive: Receive, site: "Site") -> bytes:
     """The whole body, whose size was limited further out. A large one is read only if its sender is
     known, and from few senders at once. Raises BodyTooSlow or ClientLeft: an incomplete command is
     not forwarded."""
@@ -270,7 +273,7 @@ async def _read_whole(scope: Scope, receive: Receive, site: Site) -> bytes:
     return bytes(body)
 
 
-async def _find_sender(scope: Scope, site: Site) -> str:
+async def _find_sender(scope: Scope, site: "Site") -> str:
     """The user that a token or a cookie is of; raises what the endpoint would, or BodyTooLarge."""
     if header(scope, b"authorization"):
         caller = await find_caller(Request(scope), site.bearers)

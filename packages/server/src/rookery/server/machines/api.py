@@ -13,16 +13,16 @@ from rookery.core.model.task import Task
 from rookery.core.protocol import v1
 from rookery.core.protocol.codec import to_finite
 from rookery.server.engines.privacy import Privacy, may_see_machine_details, name_of, owns_machine
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.hosts import check_name
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.views import FleetViews, UnknownMachine
-from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.farm.views import FleetViews, KnownMachine, UnknownMachine, UnknownRun
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.http.signatures import Parts
 from rookery.server.identity.bearers import Caller, actor_of
 from rookery.server.identity.users import Scope
 from rookery.server.log.api import select_machine_actions
-from rookery.server.machines.hosts import check_name
 
 BLOCKERS = (Scope.SUBMIT, Scope.APPROVE)
 CHANGE = "changes memory and awaits the commit"
@@ -45,8 +45,7 @@ class SeenMachines(Parts):
     async def load_details(self, name: str, reader: Actor | None) -> v1.WorkerDetails | None:
         """The details of a machine; None if it is unknown or the reader may not see it."""
         blocks, known = await self.fleet.views.blocks(), await self.fleet.views.machine(name)
-        at_play = await self.visible.tasks_at_play(name_of(reader))
-        tasks = [task for task in at_play if task.machine.short_name == name]
+        tasks = await self._load_visible_task(known, reader)
         concerned = may_see_machine_details(reader, name)
         if not (tasks or name in blocks or (known and concerned)):
             return None
@@ -58,6 +57,18 @@ class SeenMachines(Parts):
         words = await self.reads.actions(wanted, limit=MOST_WORDS, sight=sight)
         asked = known.asked if known and concerned else UNSET
         return v1.WorkerDetails(**asdict(entry), words=words, asked=asked)
+
+    async def _load_visible_task(
+        self, known: KnownMachine | None, reader: Actor | None
+    ) -> tuple[Task, ...]:
+        """What the machine plays, if the reader may see the run."""
+        if known is None or known.task is None:
+            return ()
+        try:
+            await self.visible.find(known.run, name_of(reader))
+        except UnknownRun:
+            return ()
+        return (known.task,)
 
 
 # What a machine plays of a private engine is visible to the engine's team only.

@@ -11,7 +11,7 @@ from rookery.core.model.notifications import NotificationKind
 from rookery.core.protocol import people, v1
 from rookery.core.protocol.codec import BadField
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, UNSEEN, Endpoints
 from rookery.server.http.faults import NotFound
 from rookery.server.http.query_values import Paging

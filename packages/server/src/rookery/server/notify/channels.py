@@ -11,10 +11,10 @@ from rookery.core.model.notifications import FOR_APPROVERS, NotificationKind
 from rookery.server.http.signatures import Parts
 from rookery.server.identity.links import LinkPurpose, LinkSigner
 from rookery.server.identity.login import Throttled
+from rookery.server.identity.profiles import Profiles
 from rookery.server.identity.users import User, Users, is_approver
 from rookery.server.notify.outbox import ChannelForm, Channels, NotificationChannel
 from rookery.server.notify.webhooks import LONGEST_ADDRESS, WebhookRefused, Webhooks
-from rookery.server.people.profiles import Profiles
 
 MOST_CHANNELS = 10
 TOO_MANY = f"You have {MOST_CHANNELS} channels, which is the most; remove one first."

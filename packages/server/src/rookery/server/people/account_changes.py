@@ -9,9 +9,9 @@ from rookery.core.model.engine import Catalogue
 from rookery.core.protocol.people import MeChange
 from rookery.server.http.session import Session, SessionCheck
 from rookery.server.identity.bearers import Bearers, Caller
+from rookery.server.identity.profiles import Profiles
 from rookery.server.identity.users import Token, User
 from rookery.server.identity.worker_credentials import WorkerCredentials
-from rookery.server.people.profiles import Profiles
 
 
 class AccountChanges:

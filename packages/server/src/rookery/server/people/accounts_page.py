@@ -15,9 +15,9 @@ from rookery.server.http.scope import Form, RequestInfo, is_local
 from rookery.server.http.session import KEPT, UNKEPT, Session, SessionCheck
 from rookery.server.http.signatures import Parts
 from rookery.server.identity.login import Login, LoginRefused, Throttled
+from rookery.server.identity.sign_up import SignUp
 from rookery.server.logs import Log
 from rookery.server.notify.link_mail import LinkMails
-from rookery.server.people.sign_up import SignUp
 
 HOME = "/"
 _LONGEST_NEXT = 500

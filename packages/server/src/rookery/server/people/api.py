@@ -6,10 +6,10 @@ from rookery.core.protocol import people, v1
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints
 from rookery.server.http.faults import Forbidden
 from rookery.server.http.scope import RequestInfo
+from rookery.server.identity.accounts import Accounts
 from rookery.server.identity.bearers import Caller
+from rookery.server.identity.sign_up import SignUp
 from rookery.server.identity.users import Scope, User, Users, find_account, is_approver
-from rookery.server.people.accounts import Accounts
-from rookery.server.people.sign_up import SignUp
 
 READERS = (Scope.READ, Scope.ADMIN)
 

@@ -13,6 +13,7 @@ from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form, RequestInfo
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
+from rookery.server.identity.accounts import Accounts
 from rookery.server.identity.links import LinkPurpose
 from rookery.server.identity.login import PasswordResets, Throttled
 from rookery.server.identity.users import User
@@ -20,7 +21,6 @@ from rookery.server.notify.channels import LinkedUsers
 from rookery.server.notify.link_mail import LinkMails
 from rookery.server.notify.outbox import Channels
 from rookery.server.people.account_changes import AccountChanges
-from rookery.server.people.accounts import Accounts
 
 LONGEST_TEXT = 300
 LONGEST_PASSWORD = 1024

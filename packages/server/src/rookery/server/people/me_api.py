@@ -8,11 +8,11 @@ from rookery.core.protocol.codec import or_none
 from rookery.server.http.endpoint import LOOP, THREAD, UNSEEN, Endpoints
 from rookery.server.http.scope import RequestInfo
 from rookery.server.http.session import Session
+from rookery.server.identity.accounts import Accounts
 from rookery.server.identity.bearers import Caller
+from rookery.server.identity.profiles import Profiles
 from rookery.server.identity.users import Scope, User, is_approver, shown_scopes
 from rookery.server.people.account_changes import AccountChanges
-from rookery.server.people.accounts import Accounts
-from rookery.server.people.profiles import Profiles
 from rookery.server.teams.teams import Teams
 
 api = Endpoints("/api/v1")

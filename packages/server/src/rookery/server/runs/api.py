@@ -19,11 +19,11 @@ from rookery.core.protocol.user_documents import args_document
 from rookery.core.protocol.user_queries import FixedElo
 from rookery.server.engines.engines import records_digest, submitted_record
 from rookery.server.engines.privacy import Privacy
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.summaries import summary
 from rookery.server.farm.views import FleetActivity, FleetViews, RunSpeed
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import THREAD, Endpoints, Work
 from rookery.server.http.query_values import Paging, Query
 from rookery.server.http.signatures import Parts

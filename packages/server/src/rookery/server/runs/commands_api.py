@@ -10,8 +10,8 @@ from rookery.core.model.plan import Modification
 from rookery.core.protocol import v1
 from rookery.core.protocol.runs import SubmittedArgs
 from rookery.server.engines.engines import Engines
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.fleet import Fleet
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.identity.bearers import Caller
 from rookery.server.identity.users import Scope
@@ -81,7 +81,7 @@ async def modify_run(
 
 
 @commands(
-    "POST /runs/{run_id}/purge", LOOP, "reads the tasks, changes memory and awaits the commit"
+    "POST /runs/{run_id}/purge", THREAD, "the tasks are compared in a thread; awaits the commit"
 )
 async def purge_run(
     fleet: Fleet, visible: VisibleRuns, caller: Caller, run_id: RunId

@@ -16,13 +16,13 @@ from rookery.core.protocol.codec import to_finite
 from rookery.core.stats.residuals import WorkerTest
 from rookery.core.stats.spsa import Tune, sampling_period
 from rookery.server.caches import ExpiringCache, SharedWork
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.read_values import WorkerResults
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import ChartPoint
 from rookery.server.farm.rules.diagnosis import AHEAD, RunDiagnosis
 from rookery.server.farm.rules.purge import BadTask
 from rookery.server.farm.views import FleetViews
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.games import GameStore, IndexedGame
 from rookery.server.http.endpoint import LOOP, LOOP_CPU, THREAD, Endpoints, Work
 from rookery.server.http.faults import NotFound

@@ -2,7 +2,7 @@
 previewed with their expected duration on the present machines."""
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
@@ -22,7 +22,9 @@ from rookery.core.protocol.user_documents import args_document
 from rookery.server.engines.engines import Engines
 from rookery.server.engines.grants import GrantedRepositories
 from rookery.server.engines.privacy import Privacy
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.hosts import FleetSnapshot, MachineRoster
 from rookery.server.farm.statistics import Speeds
 from rookery.server.farm.submission import (
     SubmissionContext,
@@ -30,7 +32,6 @@ from rookery.server.farm.submission import (
     make_run,
     plan_submission,
 )
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.access import FileAccess
 from rookery.server.files.books import BookStore
 from rookery.server.files.engine_files import NetStore, ProgramStore
@@ -76,6 +77,7 @@ class Submissions(Parts):
     privacy: Privacy
     programs: ProgramStore
     repositories: GrantedRepositories
+    roster: MachineRoster
     settings: Settings
     speeds: Speeds
     threads: Threads
@@ -94,10 +96,11 @@ class Submissions(Parts):
         return v1.CreatedRun(id=taken, state=state, warnings=made.warnings)
 
     async def list_machines_now(self, viewer: str) -> tuple[Machine, ...]:
-        """The machines that play runs visible to the viewer, and those that wait for work."""
-        playing = await self.visible_runs.tasks_at_play(viewer)
-        waiting = await self.fleet.views.waiting_machines()
-        return (*(task.machine for task in playing), *waiting)
+        """The machines that play runs visible to the viewer, and those that wait for work, as they
+        were a few seconds ago."""
+        seen = {run.id for run in await self.visible_runs.list_active(viewer)}
+        picture = (await self.roster.load()).picture
+        return await self.threads.cpu(_list_machines, picture, seen)
 
     async def prepare_run(self, asked: Submission, bearer: Caller) -> MadeRun:
         """Make a run for submission. Raises WireFault, with all faults."""
@@ -194,6 +197,14 @@ class Submissions(Parts):
         if large:
             return await self.threads.cpu(work, *args, **kwargs)
         return work(*args, **kwargs)
+
+
+def _list_machines(picture: FleetSnapshot, runs: Collection[str]) -> tuple[Machine, ...]:
+    return tuple(
+        each.machine
+        for each in picture.known
+        if (each.run in runs if each.task else each.activity(picture.now) == "waiting")
+    )
 
 
 def _from_own_repository(asked: Submission, user: User) -> Submission:

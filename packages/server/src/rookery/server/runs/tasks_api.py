@@ -14,10 +14,10 @@ from rookery.core.model.run import Run
 from rookery.core.model.task import Results, Task
 from rookery.core.protocol import v1, v1_insights
 from rookery.core.protocol.games import Game
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.lifecycle import require_owner
 from rookery.server.farm.views import FleetViews, UnknownRun
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.blobs import UnknownBlob
 from rookery.server.files.games import GameStore
 from rookery.server.files.worker_logs import LogStore, StoredLog

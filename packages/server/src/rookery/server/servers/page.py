@@ -27,8 +27,8 @@ from rookery.server.identity.login import (
     RESETS_PER_NAME,
     Frequency,
 )
-from rookery.server.people.profiles import LINK_MAILS, NEW_ADDRESSES, TRIALS
-from rookery.server.people.sign_up import SIGN_UPS_PER_ADDRESS
+from rookery.server.identity.profiles import LINK_MAILS, NEW_ADDRESSES, TRIALS
+from rookery.server.identity.sign_up import SIGN_UPS_PER_ADDRESS
 from rookery.server.servers.instances import NoStepDown, StepDown, check_step_down
 from rookery.server.servers.probes import take_snapshot
 from rookery.server.settings import Settings

@@ -9,7 +9,7 @@ become a text that is not JSON, which a worker treats as a lost connection, so t
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 from starlette.types import Receive, Scope, Send
@@ -20,7 +20,6 @@ from rookery.core.protocol.codec import Reader, TooLarge, WireFault, encode_time
 from rookery.core.protocol.worker_answers import WorkerAnswer
 from rookery.core.protocol.worker_heads import HEAD_BYTES, scan_head
 from rookery.core.protocol.worker_requests import CREDENTIALS, Credentials, TaskCall, TaskRequest
-from rookery.server.app.site import Site
 from rookery.server.boundary.domains import declaration_of
 from rookery.server.farm.fleet import Pending
 from rookery.server.farm.rules.answers import HeldTask
@@ -44,6 +43,9 @@ from rookery.server.worker_api.incoming import (
     origin_in,
 )
 from rookery.server.worker_api.outgoing import Payloads
+
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
 
 # The body of a call. Small ones are read at once, large ones once their sender is verified.
 
@@ -172,7 +174,7 @@ class WorkerCall(Generic[R]):
     """Whether most of these calls can be carried out without awaiting anything."""
     reader: Reader[R]
 
-    def __init__(self, site: Site, machines: MachineCache, payloads: Payloads) -> None:
+    def __init__(self, site: "Site", machines: MachineCache, payloads: Payloads) -> None:
         self.site = site
         self.machines = machines
         self.payloads = payloads

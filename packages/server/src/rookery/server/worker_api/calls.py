@@ -8,7 +8,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec import UNSET
 from starlette.routing import Route
@@ -32,7 +32,6 @@ from rookery.core.protocol.worker_answers import (
     refuse_update,
 )
 from rookery.core.protocol.worker_heads import begin_long_text
-from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.commits import QueueFull
 from rookery.server.farm.rules.answers import (
@@ -60,6 +59,9 @@ from rookery.server.worker_api.call import (
 )
 from rookery.server.worker_api.incoming import MachineCache, VerifiedCaller
 from rookery.server.worker_api.outgoing import Payloads
+
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
 
 # The subject of a worker's complaint, without the words that differ between hosts.
 
@@ -97,7 +99,7 @@ class RequestVersionCall(WorkerCall[worker_requests.Credentials]):
     at_once: ClassVar[bool] = True
     reader = worker_requests.REQUEST_VERSION
 
-    def __init__(self, site: Site, machines: MachineCache, payloads: Payloads) -> None:
+    def __init__(self, site: "Site", machines: MachineCache, payloads: Payloads) -> None:
         super().__init__(site, machines, payloads)
         wheel = site.wheel
         ours = RookeryServer(__version__, FEATURES, wheel.name, wheel.sha256, wheel.signature)
@@ -392,7 +394,7 @@ CALLS: tuple[type[WorkerCall[Any]], ...] = (
 )
 
 
-def worker_routes(site: Site) -> list[Route]:
+def worker_routes(site: "Site") -> list[Route]:
     """The routes of the nine calls, on one site."""
     machines = MachineCache(mind_quota=site.settings.mind_github_quota)
     # After a loss the working set has machines of its own, and both would be kept.

@@ -6,13 +6,12 @@ that is primary by then (`web/at_primary.py`). What was decoded and verified goe
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Send
 
-from rookery.server.app.site import Site
 from rookery.server.http.answers import answer_error, outdated_answer, stopping_answer
 from rookery.server.http.at_primary import carry_out_at_primary
 from rookery.server.http.bodies import KeptBody, cancel_on_leave
@@ -22,6 +21,9 @@ from rookery.server.http.guards import HostCheck
 from rookery.server.http.primary_link import Reply
 from rookery.server.http.to_primary import list_passed_on, make_outgoing
 from rookery.server.worker_api.call import JSON_TYPE, ArrivedCall, WorkerCall
+
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
 
 CALL_SECONDS = 25.0
 """How long a forwarded call may take. A worker waits for thirty seconds."""
@@ -45,7 +47,7 @@ class Endpoint:
 class LongPath:
     """The long path of one process. Used on the event loop only."""
 
-    def __init__(self, site: Site, hosts: HostCheck) -> None:
+    def __init__(self, site: "Site", hosts: HostCheck) -> None:
         self._site = site
         self._hosts = hosts
 
@@ -86,7 +88,7 @@ class LongPath:
 class _Work:
     """A worker's call while it is carried out. Its outcome is an answer."""
 
-    def __init__(self, endpoint: Endpoint, call: ArrivedCall[Any], site: Site) -> None:
+    def __init__(self, endpoint: Endpoint, call: ArrivedCall[Any], site: "Site") -> None:
         self.info = call.info
         self._endpoint = endpoint
         self._call = call

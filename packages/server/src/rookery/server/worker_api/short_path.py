@@ -31,7 +31,7 @@ the task and the ASGI messages.
 import asyncio
 from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 from starlette.applications import Starlette
@@ -43,7 +43,6 @@ from rookery.core.protocol.codec import encode_timed
 from rookery.core.protocol.worker_answers import WorkerAnswer
 from rookery.core.protocol.worker_heads import HEAD_BYTES
 from rookery.core.protocol.worker_requests import Credentials, TaskRequest
-from rookery.server.app.site import Site
 from rookery.server.boundary.domains import Domain, runs
 from rookery.server.farm.commits import QueueFull, StateLost
 from rookery.server.farm.primary import Rebuilding
@@ -78,6 +77,9 @@ from rookery.server.worker_api.call import (
 from rookery.server.worker_api.incoming import Origin, VerifiedCaller, make_caller
 from rookery.server.worker_api.long_path import CALL_SECONDS, Endpoint, LongPath, send_reply
 
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
+
 _UNUSUAL = (LoginRefused, RunFault, QueueFull, Rebuilding, StateLost)
 
 
@@ -99,7 +101,7 @@ class ShortPath:
     """The outermost ASGI app: answers the nine calls of workers and passes all other requests
     on."""
 
-    def __init__(self, app: ASGIApp, site: Site, routes: Sequence[Route], word: str) -> None:
+    def __init__(self, app: ASGIApp, site: "Site", routes: Sequence[Route], word: str) -> None:
         self.app = app
         self._site = site
         self._endpoints = {endpoint.route.path: endpoint for endpoint in _endpoints(routes)}

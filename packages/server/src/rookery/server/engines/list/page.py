@@ -28,15 +28,16 @@ from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.show.kinds import FORM_PAGES
-from rookery.server.farm.show.run_paces import NO_PACES, load_paces
 from rookery.server.http.form import NUMBER, TICK, WHOLE, InputKind
 from rookery.server.http.pages.filters import read_search
-from rookery.server.http.pages.page import plays_engine, redirect_to, tell_outcome
+from rookery.server.http.pages.page import redirect_to, tell_outcome
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
+from rookery.server.show.kinds import FORM_PAGES
+from rookery.server.show.rights import plays_engine
+from rookery.server.show.run_paces import NO_PACES, load_paces
 
 HERE = "/engines"
 ONE = "/engines/{name}"

@@ -49,7 +49,12 @@ async def nets_page(
     seen = [run for run in active if privacy.may_see(name_of(viewer), run)]
     address = ListAddress(NETS, {"text": text, "user": user})
     found = [hide_first_upload(net, sight.repeats.get(net.name)) for net in nets[:ROWS]]
-    used = {name: privacy.visible_part(viewer, run) for run in seen for name in list_used_nets(run)}
+    names = {net.name for net in found}
+    used = {
+        name: privacy.visible_part(viewer, run)
+        for run in seen
+        for name in names & list_used_nets(run)
+    }
     engines = {net.name: access.engine_of(net.name) for net in found}
     engines |= {name: again.engine for name, again in sight.repeats.items()}
     shown = {

@@ -1,18 +1,15 @@
 """Answers pages: data is loaded on the loop, and the text is rendered in a thread."""
 
-from collections.abc import Awaitable, Callable, Collection, Hashable
-from dataclasses import dataclass, replace
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Hashable
+from dataclasses import replace
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
 
 from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
-from rookery.server.app.site import Site
-from rookery.server.farm.rules.lifecycle import is_young, may_go_on
 from rookery.server.http.answers import site_of
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.fragments import RenderedPart, make_part
@@ -21,7 +18,9 @@ from rookery.server.http.rendering import Frame, Templates, frame_of, theme_in
 from rookery.server.http.scope import session_of
 from rookery.server.http.session import Session
 from rookery.server.identity.users import User, is_approver
-from rookery.server.runs.approvals import NONE_WAITING
+
+if TYPE_CHECKING:
+    from rookery.server.app.site import Site
 
 M = TypeVar("M")
 NOBODYS_FRAME = Frame()
@@ -87,20 +86,16 @@ async def make_frame(request: Request) -> Frame:
     session, site = session_of(request.scope), site_of(request)
     theme = theme_in(request.headers.get("cookie", ""))
     frame = frame_of(session, session.take_flashes(), theme)
-    waiting = NONE_WAITING
-    approver = bool(session.user) and await _is_approver(site, session.user)
-    if approver:
-        waiting = await site.approvals.count_for(session.user)
+    frame = replace(frame, path=request.url.path)
+    if not (session.user and await _is_approver(site, session.user)):
+        return frame
+    waiting = await site.approvals.count_for(session.user)
     return replace(
-        frame,
-        path=request.url.path,
-        approver=approver,
-        waiting_runs=waiting.runs,
-        waiting_accounts=waiting.accounts,
+        frame, approver=True, waiting_runs=waiting.runs, waiting_accounts=waiting.accounts
     )
 
 
-async def _is_approver(site: Site, name: str) -> bool:
+async def _is_approver(site: "Site", name: str) -> bool:
     """Whether the user is an approver. False if the database is unavailable, so that the page can
     still be shown."""
     try:
@@ -144,7 +139,7 @@ def _render(
 
 
 async def render_part(
-    site: Site,
+    site: "Site",
     template: str,
     make: Callable[[M], object],
     data: M,
@@ -211,10 +206,6 @@ async def viewer_of(request: Request) -> Actor | None:
     return None if user is None else Actor(user.name, approver=is_approver(user))
 
 
-def plays_engine(run: Run, engines: Collection[str]) -> bool:
-    return any(side.engine in engines for side in run.plan.sides)
-
-
 async def find_run_for(viewer: Actor | None, request: Request) -> Run:
     """The run in the address. Raises NotFound if this person may not see it.
 
@@ -222,46 +213,3 @@ async def find_run_for(viewer: Actor | None, request: Request) -> Run:
     """
     run_id = str(request.path_params["run_id"])
     return await site_of(request).visible_runs.find_part(run_id, viewer)
-
-
-# What a person may do to a run, so that a page offers only that. The rules decide again when a
-# button is pressed; this only avoids refusals.
-
-
-@dataclass(frozen=True, slots=True)
-class Rights:
-    approve: bool = False
-    withdraw: bool = False
-    """Whether they may withdraw an approval."""
-    stop: bool = False
-    modify: bool = False
-    extend: bool = False
-    """Whether they may let a run that has ended continue, by changing its settings."""
-    purge: bool = False
-    delete: bool = False
-    restore: bool = False
-
-    @property
-    def some(self) -> bool:
-        changes = self.stop or self.modify or self.extend
-        owns = changes or self.purge or self.delete or self.restore
-        return self.approve or self.withdraw or owns
-
-
-def list_rights(viewer: Actor | None, run: Run, now: datetime) -> Rights:
-    if viewer is None:
-        return Rights()
-    status = run.status
-    own = viewer.name == run.plan.owner
-    mine = own or viewer.approver
-    over, there = status.finished, not status.deleted
-    return Rights(
-        approve=viewer.approver and not own and not over and not status.approved,
-        withdraw=viewer.approver and not over and status.approved,
-        stop=mine and not over,
-        modify=mine and not over and is_young(run, now),
-        extend=mine and over and there and may_go_on(run, now),
-        purge=mine and over and there and run.kind.may_purge and run.tally.results.games > 0,
-        delete=mine and there,
-        restore=mine and status.deleted,
-    )

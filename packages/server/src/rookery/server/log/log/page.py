@@ -14,7 +14,6 @@ from rookery.core.model.events import Action, Event
 from rookery.core.protocol.actions import All, Compare, Either, Expression, Mentions, Older, Order
 from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.show.live import LivePages
 from rookery.server.files.worker_logs import LogStore, StoredLog
 from rookery.server.http.faults import SearchTooSlow
 from rookery.server.http.pages.filters import (
@@ -30,6 +29,7 @@ from rookery.server.http.signatures import Parts
 from rookery.server.http.turns import SearchPlaces
 from rookery.server.log.action_rows import ACTION_WORDS, index_logs, list_readable
 from rookery.server.log.api import select_machine_actions
+from rookery.server.runs.live import LivePages
 
 HERE = "/log"
 ROWS = 100

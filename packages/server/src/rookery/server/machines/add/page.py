@@ -15,9 +15,9 @@ from rookery.server.http.endpoint import UNSEEN
 from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.session import Session
+from rookery.server.identity.accounts import Accounts
 from rookery.server.identity.users import Scope
 from rookery.server.machines.wheel import Wheel
-from rookery.server.people.accounts import Accounts
 
 HERE = "/machines/add"
 NOTE = "created on the page Add a machine"

@@ -15,15 +15,15 @@ from rookery.core.clock import Clock
 from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.server.engines.privacy import Privacy, may_see_machine_details, name_of
+from rookery.server.farm.hosts import Host, ListedHost, MachineRoster, Roster
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.show.live import answer_live_list
 from rookery.server.farm.views import FleetViews
 from rookery.server.http.pages.filters import read_search, read_text, read_word
 from rookery.server.http.pages.listing import ListAddress, make_pager, read_page
-from rookery.server.http.pages.page import plays_engine
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.signatures import Parts
-from rookery.server.machines.hosts import Host, ListedHost, MachineRoster, Roster
+from rookery.server.runs.live import answer_live_list
+from rookery.server.show.rights import plays_engine
 
 HERE = "/machines"
 ROWS = 100

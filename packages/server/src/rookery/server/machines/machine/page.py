@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.core.model.actor import Actor
 from rookery.core.model.events import BY_WORKERS
@@ -15,6 +16,7 @@ from rookery.server.boundary.domains import Domain
 from rookery.server.engines.privacy import Privacy, may_see_machine_details, name_of, owns_machine
 from rookery.server.farm.commands import LONGEST_BLOCK_MESSAGE
 from rookery.server.farm.fleet import Fleet
+from rookery.server.farm.hosts import MachineRoster, check_name, identify_host
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import MachineBlock
 from rookery.server.farm.views import KnownMachine, UnknownMachine
@@ -27,7 +29,6 @@ from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
 from rookery.server.log.action_rows import index_logs, list_readable
 from rookery.server.log.api import select_machine_actions
-from rookery.server.machines.hosts import check_name, identify_host
 
 MOST_TASKS = 30
 MOST_WORDS = 50
@@ -50,6 +51,13 @@ class MachineParts(Parts):
     logs: LogStore
     games: GameStore
     clock: Clock
+    roster: MachineRoster
+    threads: Threads
+
+    async def load_other_names(self, machine: Machine | None) -> tuple[str, ...]:
+        """Searched for in a thread, among what may be ten thousand machines."""
+        known = (await self.roster.load()).picture.known
+        return await self.threads.cpu(find_other_names, machine, known)
 
 
 @pages(f"GET {HERE}", "awaits five queries, rendered in a thread")
@@ -119,7 +127,7 @@ async def _load(parts: MachineParts, name: str, viewer: Actor | None) -> Mapping
         "events": words,
         "logs": index_logs(await parts.logs.rows.of_tasks(list_readable(words, runs, viewer))),
         "games": await parts.games.rows.find_present([(task.run, task.id) for task in tasks]),
-        "others": find_other_names(machine, await views.machines()) if shown and concerned else (),
+        "others": await parts.load_other_names(machine) if shown and concerned else (),
         "block": block,
         "reason": block.message if block and concerned else "",
         "may_block": may_block(viewer, name, block),

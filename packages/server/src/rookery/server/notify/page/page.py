@@ -12,7 +12,7 @@ from rookery.core.model.actor import Actor
 from rookery.core.model.notifications import Notification, NotificationKind
 from rookery.server.boundary.domains import Domain
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.http.faults import Forbidden
 from rookery.server.http.pages.listing import ListAddress, make_open_pager, read_page
 from rookery.server.http.pages.page import redirect_to
@@ -21,6 +21,7 @@ from rookery.server.http.scope import Form, is_local
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
 from rookery.server.identity.login import Throttled
+from rookery.server.identity.profiles import Profiles
 from rookery.server.identity.users import User, is_approver
 from rookery.server.notify.channels import WebhookChecks, list_open_kinds, make_channel
 from rookery.server.notify.link_mail import LinkMails
@@ -34,7 +35,6 @@ from rookery.server.notify.outbox import (
 )
 from rookery.server.notify.sending import Sender
 from rookery.server.notify.wording import KIND_WORDS, describe_notification
-from rookery.server.people.profiles import Profiles
 
 HERE = "/profile/notifications"
 PAGE_ROWS = 50

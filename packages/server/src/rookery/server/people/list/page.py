@@ -18,12 +18,11 @@ from rookery.core.model.task import Task
 from rookery.core.protocol.people import UserChange
 from rookery.server.boundary.domains import Domain
 from rookery.server.engines.privacy import Privacy
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.show.run_paces import NO_PACES, load_paces
 from rookery.server.farm.statistics_rows import Contributor, Period, Statistics
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.answers import address_of
 from rookery.server.http.endpoint import UNSEEN
 from rookery.server.http.error_table import REFUSALS, shape_of, text_of
@@ -44,6 +43,7 @@ from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form, is_local, session_of
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
+from rookery.server.identity.accounts import Accounts
 from rookery.server.identity.links import LinkPurpose, LinkSigner
 from rookery.server.identity.users import (
     APPROVERS,
@@ -56,7 +56,7 @@ from rookery.server.identity.users import (
     is_approver,
 )
 from rookery.server.people.account_changes import AccountChanges
-from rookery.server.people.accounts import Accounts
+from rookery.server.show.run_paces import NO_PACES, load_paces
 
 HERE = "/users"
 PAGE_ROWS = 50

@@ -18,11 +18,11 @@ from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
+from rookery.server.identity.accounts import Accounts
 from rookery.server.identity.bearers import IN_PERSON, Caller
+from rookery.server.identity.profiles import Profiles
 from rookery.server.identity.users import ORDINARY, Scope, User, is_approver
 from rookery.server.people.account_changes import AccountChanges
-from rookery.server.people.accounts import Accounts
-from rookery.server.people.profiles import Profiles
 
 HERE = "/tokens"
 LONGEST_NOTE = 200

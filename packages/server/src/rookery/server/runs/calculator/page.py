@@ -14,12 +14,12 @@ from rookery.core.stats.numbers import StatisticsFault
 from rookery.core.stats.sprt import EloModel, Sprt, check_bounds, check_rates
 from rookery.core.stats.walk import ScoreSpread, TestLength, length_at, pace_of
 from rookery.server.boundary.domains import Domain
-from rookery.server.farm.show.run_parts import name_scale
 from rookery.server.http.form import CHOICE, NUMBER, DeclaredForm, Input, declare
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.server.http.pages.formatting import format_decimal
 from rookery.server.http.pages.page import redirect_to, render_fixed_part
 from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.show.run_parts import name_scale
 
 HERE = "/sprt"
 USUAL: Mapping[str, str] = {

@@ -15,21 +15,21 @@ from rookery.core.model.run import Run
 from rookery.core.stats.numbers import Z95, StatisticsFault, cdf
 from rookery.core.stats.sprt import EloModel, Sprt
 from rookery.server.engines.privacy import Privacy, name_of
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.show.kinds.kind_page import WIDEST
-from rookery.server.farm.show.run_parts import SCALES
 from rookery.server.farm.views import FleetViews
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.error_table import REFUSALS
 from rookery.server.http.form import NUMBER, DeclaredForm, Input, ShownForm, declare
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.server.http.pages.formatting import format_count, format_decimal
-from rookery.server.http.pages.page import plays_engine
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.signatures import Parts
-from rookery.server.runs.run.statistics import (
+from rookery.server.show.kinds.kind_page import WIDEST
+from rookery.server.show.rights import plays_engine
+from rookery.server.show.run_parts import SCALES
+from rookery.server.show.statistics import (
     add_present,
     estimate_fixed_elo,
     estimate_run_elo,

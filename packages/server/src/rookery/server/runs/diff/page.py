@@ -11,10 +11,10 @@ from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.server.engines.grants import GrantedRepositories
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.show.run_description import find_diff_address
-from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.signatures import Parts
+from rookery.server.show.run_description import find_diff_address
 from rookery.server.sources.diffs import Diffs, FoundDiff, place_side
 
 MOST_LINES = 5_000

@@ -11,16 +11,16 @@ from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.core.stats.sprt import Sprt
 from rookery.server.boundary.domains import Domain
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.show.charts import Chart
-from rookery.server.farm.show.dials import Dial, draw_dial
-from rookery.server.farm.show.live import LivePages
-from rookery.server.farm.show.run_charts import draw_kind_charts
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
-from rookery.server.runs.run.statistics import ShownElo, add_present, estimate_run_elo
+from rookery.server.runs.live import LivePages
+from rookery.server.show.charts import Chart
+from rookery.server.show.dials import Dial, draw_dial
+from rookery.server.show.run_charts import draw_kind_charts
+from rookery.server.show.statistics import ShownElo, add_present, estimate_run_elo
 
 LEAST_ELO = 4.0
 """The least range of the Elo dial to both sides."""

@@ -9,17 +9,16 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
+from rookery.core.boundary.offload import Threads
 from rookery.core.clock import Clock
 from rookery.core.model.actor import Actor
 from rookery.core.model.run import DisplayState, Run
 from rookery.server.engines.privacy import Privacy, name_of
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.read_values import FinishedRunsQuery, may_begin_commit
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.show.live import LivePages
-from rookery.server.farm.show.run_paces import NO_PACES, RunPaces, load_paces
 from rookery.server.farm.views import UnknownRun
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.faults import SearchTooSlow
 from rookery.server.http.pages.filters import (
     find_end_of_day,
@@ -35,10 +34,13 @@ from rookery.server.http.pages.listing import (
     make_pager,
     read_page,
 )
-from rookery.server.http.pages.page import plays_engine, redirect_to
+from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.signatures import Parts
 from rookery.server.http.turns import SearchPlaces
+from rookery.server.runs.live import LivePages
+from rookery.server.show.rights import plays_engine
+from rookery.server.show.run_paces import NO_PACES, RunPaces, load_paces
 
 HERE = "/tests"
 LIVE = "/tests/live"
@@ -204,6 +206,7 @@ class TestSearch(Parts):
     privacy: Privacy
     reads: FleetReads
     fleet: Fleet
+    threads: Threads
     visible: VisibleRuns
 
     async def load(self, viewer: Actor | None, filters: ListFilters) -> RunListData:
@@ -219,15 +222,24 @@ class TestSearch(Parts):
 
     async def load_open(self, viewer: Actor | None, filters: ListFilters) -> RunListData:
         """The unfinished tests of the list."""
-        now, hidden = self.clock.now(), self.privacy.hidden(name_of(viewer))
-        found = []
-        for run in await self.fleet.views.active() if filters.seeks_open_runs else ():
-            # Only what the viewer may see can be found.
-            shown = self.privacy.visible_part(viewer, run)
-            if not plays_engine(run, hidden) and filters.suits_open_run(shown):
-                found.append(shown)
+        now, active = self.clock.now(), await self.fleet.views.active()
+        found = await self.threads.cpu(self._select_open, viewer, filters, active)
         paces = await load_paces(self.fleet, self.reads, found, now)
         return RunListData(now, filters, viewer, found, paces)
+
+    def _select_open(
+        self, viewer: Actor | None, filters: ListFilters, active: Sequence[Run]
+    ) -> list[Run]:
+        """Those that suit the filters. Only what the viewer may see can be found."""
+        if not filters.seeks_open_runs:
+            return []
+        hidden = self.privacy.hidden(name_of(viewer))
+        shown = (
+            self.privacy.visible_part(viewer, run)
+            for run in active
+            if not plays_engine(run, hidden)
+        )
+        return [run for run in shown if filters.suits_open_run(run)]
 
     async def _load_finished(self, query: FinishedRunsQuery) -> tuple[tuple[Run, ...], int, str]:
         """A page of finished runs, their number, and a message if the search took too long."""

@@ -7,7 +7,7 @@ from rookery.core.clock import Clock
 from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.core.protocol.games import Game, GameMove, GameText, parse_game_text, read_score
-from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.files.blobs import UnknownBlob
 from rookery.server.files.games import LONG_GAMES_SECONDS, GameStore, IndexedGame, StoredGame
 from rookery.server.http.faults import NotFound

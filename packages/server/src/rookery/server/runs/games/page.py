@@ -9,7 +9,7 @@ from rookery.core.clock import Clock
 from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.core.protocol.games import Ending, Outcome
-from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.files.game_insights import LENGTH_STEP, GameInsightsReader
 from rookery.server.files.games import LONG_GAMES_SECONDS, GameStore, GameSum
 from rookery.server.http.pages.listing import ListAddress, make_pager, read_page

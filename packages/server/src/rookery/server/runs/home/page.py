@@ -18,23 +18,16 @@ from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.primary import Rebuilding
 from rookery.server.farm.read_values import FinishedRunsQuery
 from rookery.server.farm.reads import FleetReads
-from rookery.server.farm.show.live import LivePages
-from rookery.server.farm.show.run_paces import load_paces
 from rookery.server.http.answers import address_of
 from rookery.server.http.fragments import RenderedPart
 from rookery.server.http.pages.listing import ListAddress
-from rookery.server.http.pages.page import (
-    answer_part,
-    make_frame,
-    plays_engine,
-    redirect_to,
-)
+from rookery.server.http.pages.page import answer_part, make_frame, redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.rendering import theme_in
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
 from rookery.server.http.steps import Readiness
-from rookery.server.people.sign_up import SignUp
+from rookery.server.identity.sign_up import SignUp
 from rookery.server.runs.hints import HintReader
 from rookery.server.runs.home.view import (
     HERE,
@@ -45,6 +38,9 @@ from rookery.server.runs.home.view import (
     make_home,
     read_filters,
 )
+from rookery.server.runs.live import LivePages
+from rookery.server.show.rights import plays_engine
+from rookery.server.show.run_paces import load_paces
 
 FINISHED_SHOWN = 25
 PAUSE_SECONDS = 2.0

@@ -8,10 +8,10 @@ from datetime import datetime
 from rookery.core.model.actor import Actor
 from rookery.core.model.run import DisplayState, Run
 from rookery.server.farm.rules.review import UNREAD, Hint, Severity
-from rookery.server.farm.show.run_paces import NO_PACES, RunPaces
-from rookery.server.farm.show.run_row import RunRow, make_run_row
 from rookery.server.http.pages.listing import ListAddress
-from rookery.server.runs.run.statistics import measure_games_per_minute
+from rookery.server.show.run_paces import NO_PACES, RunPaces
+from rookery.server.show.run_row import RunRow, make_run_row
+from rookery.server.show.statistics import measure_games_per_minute
 
 HERE = "/"
 MOST_UNFINISHED = 100

@@ -7,7 +7,6 @@ from functools import partial
 from rookery.core.model.actor import Actor
 from rookery.server.engines.privacy import Privacy, name_of
 from rookery.server.farm.rules.progress import EngineProgress
-from rookery.server.farm.show.run_description import GITHUB
 from rookery.server.http.faults import NotFound
 from rookery.server.http.pages.figures import Curve, CurvePoint, Figure, FigureAxes, draw_figure
 from rookery.server.http.pages.formatting import (
@@ -17,6 +16,7 @@ from rookery.server.http.pages.formatting import (
     format_elo,
 )
 from rookery.server.http.pages.pages import Page, Pages
+from rookery.server.show.run_description import GITHUB
 from rookery.server.sources.progress import ProgressKeeping
 
 MOST_ROWS = 300

@@ -21,7 +21,7 @@ from rookery.core.stats.likelihood import (
 from rookery.core.stats.numbers import NELO_PER_SIGMA, Z95, elo_of, moments, regularised
 from rookery.core.stats.sprt import Sprt
 from rookery.server.boundary.domains import Domain
-from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 

@@ -13,13 +13,14 @@ from rookery.server.engines.engines import Engines
 from rookery.server.farm.fleet import Fleet
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.faults import NotFound
-from rookery.server.http.pages.page import list_rights, redirect_to
+from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.scope import Form, is_local
 from rookery.server.http.session import Session
 from rookery.server.http.signatures import Parts
 from rookery.server.runs.run.changes import GAMES_FIELD, ChangeRefused, RefusedChange, read_change
 from rookery.server.runs.run.page import RunPage
+from rookery.server.show.rights import list_rights
 
 LONGEST_MESSAGE = 500
 Command = Callable[[Fleet, str, Actor, Form], Awaitable[str]]

@@ -10,7 +10,7 @@ from rookery.core.stats.residuals import AUTOMATIC, HARDLY_CHANCE, MANUAL, UNUSU
 from rookery.server.caches import ExpiringCache
 from rookery.server.farm.read_values import Contribution, Grouping
 from rookery.server.farm.reads import FleetReads
-from rookery.server.runs.run.statistics import ShownElo, estimate_fixed_elo
+from rookery.server.show.statistics import ShownElo, estimate_fixed_elo
 
 DIFFERS = (
     "All machines play the same two engines, so that their pairs should be won, lost and halved in"

@@ -14,20 +14,18 @@ from rookery.core.model.run import Run
 from rookery.core.protocol.actions import Compare, Order
 from rookery.server.boundary.domains import Domain
 from rookery.server.engines.privacy import Privacy, name_of
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.show.live import LivePages
-from rookery.server.farm.show.run_tables import address_task
-from rookery.server.farm.show.run_texts import LONG_PRESET, list_next_steps
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.answers import address_of
 from rookery.server.http.error_table import REFUSALS
-from rookery.server.http.pages.page import list_rights, plays_engine, redirect_to
+from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.signatures import Parts
 from rookery.server.notify.outbox import Subscriptions
 from rookery.server.runs.hints import HintReader
+from rookery.server.runs.live import LivePages
 from rookery.server.runs.run.changes import RefusedChange, describe_change
 from rookery.server.runs.run.contributions import KeptContributions
 from rookery.server.runs.run.parts import (
@@ -38,10 +36,13 @@ from rookery.server.runs.run.parts import (
     show_live,
     show_recent,
 )
+from rookery.server.show.rights import list_rights, plays_engine
+from rookery.server.show.run_tables import address_task
+from rookery.server.show.run_texts import LONG_PRESET, list_next_steps
 
 MOST_TASKS = 20
 LONGEST_NUMBER = 9
-
+ASKS_FLEET = "asks a bounded part of the fleet why the run waits; rendered in a thread"
 
 pages = Pages()
 routes = pages.make_routes
@@ -143,13 +144,13 @@ def _show_whole(parts: tuple[LiveRun, RecentRun, Mapping[str, object]]) -> Mappi
     return {**rest, **show_recent(recent), **show_live(live)}
 
 
-@pages("GET /runs/{run_id}", "loads on the loop, computed and rendered in a thread")
+@pages("GET /runs/{run_id}", ASKS_FLEET, where=Domain.LOOP_CPU)
 async def run_page(run_id: str, viewer: Actor | None, page: RunPage) -> Page:
     """The whole page of a run."""
     return await page.show(await page.visible.find_part(run_id, viewer), viewer)
 
 
-@pages("GET /runs/{run_id}/live", "loads on the loop, computed and rendered in a thread")
+@pages("GET /runs/{run_id}/live", ASKS_FLEET, where=Domain.LOOP_CPU)
 async def run_live(request: Request, run_id: str, live: LivePages, page: RunPage) -> Response:
     """The live part of a run's page, for its script."""
 

@@ -14,15 +14,15 @@ from rookery.server.farm.rules.diagnosis import AHEAD, RunDiagnosis, RunFinding
 from rookery.server.farm.rules.lifecycle import stage
 from rookery.server.farm.rules.purge import BadTask
 from rookery.server.farm.rules.review import Hint
-from rookery.server.farm.show.charts import Chart
-from rookery.server.farm.show.kinds import page_of
-from rookery.server.farm.show.run_charts import PresentPace, draw_charts
-from rookery.server.farm.show.run_row import ListedRun, RunRow, make_run_row
-from rookery.server.farm.show.run_texts import list_texts
 from rookery.server.farm.views import NO_SPEED, RunSpeed
 from rookery.server.runs.run.contributions import EXPLAINED, compare_groups
-from rookery.server.runs.run.heading import describe_stage
-from rookery.server.runs.run.statistics import WINDOW, add_present, estimate_speed, forecast_run
+from rookery.server.show.charts import Chart
+from rookery.server.show.heading import describe_stage
+from rookery.server.show.kinds import page_of
+from rookery.server.show.run_charts import PresentPace, draw_charts
+from rookery.server.show.run_row import ListedRun, RunRow, make_run_row
+from rookery.server.show.run_texts import list_texts
+from rookery.server.show.statistics import WINDOW, add_present, estimate_speed, forecast_run
 
 MOST_ACTIONS = 20
 MOVING = frozenset({RunFinding.RUNNING, RunFinding.FINISHED, RunFinding.STARTING})

@@ -16,9 +16,9 @@ from rookery.core.model.run import Run
 from rookery.core.protocol.codec import WireFault
 from rookery.core.protocol.runs import PREFIXES, Submission, flatten, read_submitted
 from rookery.core.stats.spsa import Tune
-from rookery.server.farm.show.kinds import FORM_PAGES, page_of
 from rookery.server.http.form import TICKED, ParsedForm, Texts
 from rookery.server.runs.submit.inputs import FORM
+from rookery.server.show.kinds import FORM_PAGES, page_of
 
 ROUNDING = 0.5
 """How values of integer parameters are rounded in a tune: to the nearest."""

@@ -1,7 +1,6 @@
 """The inputs of the form of a new test, by the names of a submission's fields."""
 
 from rookery.core.model.kinds import CHOSEN
-from rookery.server.farm.show.kinds import FORM_PAGES
 from rookery.server.http.form import (
     ADDRESS,
     AREA,
@@ -16,6 +15,7 @@ from rookery.server.http.form import (
     Input,
     declare,
 )
+from rookery.server.show.kinds import FORM_PAGES
 
 WIDE = "field-wide"
 MOST_TESTS = declare(

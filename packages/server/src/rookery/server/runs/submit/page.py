@@ -20,8 +20,7 @@ from rookery.core.protocol.checks import list_faults
 from rookery.core.protocol.codec import WireFault
 from rookery.core.protocol.v1 import CreatedRun
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.show.kinds import FORM_PAGES
-from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.files.access import FileAccess
 from rookery.server.files.books import BookStore
 from rookery.server.files.engine_files import ProgramStore, StoredProgram
@@ -49,6 +48,7 @@ from rookery.server.runs.submit.form import (
 from rookery.server.runs.submit.inputs import FORM, RARE, SWITCHES
 from rookery.server.runs.submit.kept import BACK, EXPIRED, LOGGED_OUT, keep_form
 from rookery.server.runs.submit.preview import PreviewData, PreviewView, view_preview
+from rookery.server.show.kinds import FORM_PAGES
 from rookery.server.sources.reviews import Reviews
 
 HERE = NEW_TEST_PATH

@@ -19,8 +19,6 @@ from rookery.server.farm.rules.review import (
     is_built,
     review_submission,
 )
-from rookery.server.farm.show.run_description import describe_run
-from rookery.server.farm.show.run_parts import SCALES
 from rookery.server.http.pages.formatting import (
     format_count,
     format_decimal,
@@ -29,6 +27,8 @@ from rookery.server.http.pages.formatting import (
     format_plural,
 )
 from rookery.server.runs.submissions import MadeRun, make_preview
+from rookery.server.show.run_description import describe_run
+from rookery.server.show.run_parts import SCALES
 
 NOBODY = "No connected machine can play it."
 NEED_WORDS = {

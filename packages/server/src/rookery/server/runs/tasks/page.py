@@ -14,17 +14,17 @@ from rookery.core.model.task import Task
 from rookery.core.protocol.v1_insights import ResidualEntry
 from rookery.core.stats.residuals import Colour, WorkerTest
 from rookery.server.boundary.domains import Domain
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.read_values import DIFFERING, TASK_STATES, TaskOrder, TaskQuery
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.purge import BadTask
-from rookery.server.farm.show.run_tables import TASKS_PER_PAGE
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.files.games import GameStore
 from rookery.server.http.pages.listing import ListAddress, make_pager, read_page
 from rookery.server.http.pages.page import redirect_to
 from rookery.server.http.pages.pages import Page, Pages
 from rookery.server.http.signatures import Parts
 from rookery.server.runs.insights_api import Residuals
+from rookery.server.show.run_tables import TASKS_PER_PAGE
 
 LONGEST_SEARCH = 100
 STATE_CHOICES = (

@@ -54,7 +54,7 @@ class Host(NamedTuple):
 
 
 def group_hosts(known: Iterable[KnownMachine], since: datetime) -> Iterator[Host]:
-    """Groups workers by computer; a worker heard of since `since` is present."""
+    """Group workers by computer; a worker heard of since `since` is present."""
     groups: dict[HostKey, list[KnownMachine]] = {}
     for each in known:
         key = identify_host(each.machine)
@@ -74,7 +74,7 @@ def group_hosts(known: Iterable[KnownMachine], since: datetime) -> Iterator[Host
 
 
 def _part_hosts(workers: list[KnownMachine], since: datetime) -> Iterator[Host]:
-    """Splits workers with the same hardware and no host name: each one that is present counts as a
+    """Split workers with the same hardware and no host name: each one that is present counts as a
     separate computer."""
     count = sum(1 for each in workers if each.task or each.heard >= since) or 1
     there, gone = workers[:count], workers[count:]
@@ -83,13 +83,13 @@ def _part_hosts(workers: list[KnownMachine], since: datetime) -> Iterator[Host]:
 
 
 def check_name(name: str) -> None:
-    """Raises UnknownMachine for what can't be the name of a machine."""
+    """Raise UnknownMachine for what can't be the name of a machine."""
     if not SHORT_NAME.fullmatch(name):
         raise UnknownMachine(machine=name[:100])
 
 
 def identify_host(machine: Machine) -> HostKey:
-    """The key of a host: its name if the worker reports it, else its hardware."""
+    """Return the key of a host: its name if the worker reports it, else its hardware."""
     if host := machine.claimed.host:
         return machine.user, host
     return machine.user, machine.cores, machine.memory, machine.uname, machine.arch
@@ -168,7 +168,7 @@ class Roster:
     def select_visible(
         self, runs: Collection[str], user: str | None, *, approver: bool
     ) -> Iterator[ListedHost]:
-        """The hosts that the viewer may see: machines that play one of these runs, the user's own
+        """List the hosts that the viewer may see: machines that play one of these runs, the user's own
         ones, and for approvers those that wait."""
         for listed in self.hosts:
             workers = listed.host.workers
@@ -195,7 +195,7 @@ class MachineRoster:
         self._work: SharedWork[str, Roster] = SharedWork()
 
     async def load(self) -> Roster:
-        """The roster; raises what the fleet's views raise while another process takes over."""
+        """Return the roster; raises what the fleet's views raise while another process takes over."""
         return self._kept.get("") or await self._work("", self._make)
 
     async def _make(self) -> Roster:

@@ -20,9 +20,9 @@ from rookery.core.model.actor import Actor
 from rookery.core.model.run import Run
 from rookery.server.db.fence import is_outage
 from rookery.server.engines.privacy import Privacy, name_of
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm.events import Bus, Wanted
 from rookery.server.farm.views import UnknownRun
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.faults import NotFound
 from rookery.server.http.fragments import RenderedPart, SharedParts
 from rookery.server.http.packing import GZIP_HEAD, pack_piece, takes_gzip

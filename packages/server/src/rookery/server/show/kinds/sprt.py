@@ -6,13 +6,13 @@ from typing import ClassVar
 
 from rookery.core.model.kinds import SprtTest
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.show.charts import Chart, ReferenceLine, draw_chart, make_scale, place
-from rookery.server.farm.show.kinds.kind_page import ComparingPage, draw_elo_chart
-from rookery.server.farm.show.run_parts import FormPart, name_scale, spell_bounds
 from rookery.server.http.form import NUMBER, WHOLE, Input, declare
 from rookery.server.http.pages.drawing import Point
 from rookery.server.http.pages.formatting import format_decimal, format_fixed
-from rookery.server.runs.run.statistics import ShownElo
+from rookery.server.show.charts import Chart, ReferenceLine, draw_chart, make_scale, place
+from rookery.server.show.kinds.kind_page import ComparingPage, draw_elo_chart
+from rookery.server.show.run_parts import FormPart, name_scale, spell_bounds
+from rookery.server.show.statistics import ShownElo
 
 MOST_BEYOND = 0.25
 """How far beyond its bounds a ratio is drawn, as a fraction of the distance between them."""

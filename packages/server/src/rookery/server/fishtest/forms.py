@@ -14,7 +14,7 @@ from rookery.core.model.actor import Actor
 from rookery.core.protocol.v1 import CreatedRun, NetEntry
 from rookery.server.boundary.domains import Domain
 from rookery.server.engines.privacy import Privacy
-from rookery.server.farm.visible_runs import VisibleRuns
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.files.uploaders import GivenFiles
 from rookery.server.http.error_table import REFUSALS, text_of
 from rookery.server.http.form import TICKED

@@ -8,13 +8,13 @@ from rookery.core.model.kinds import SpsaTuning
 from rookery.core.protocol.kinds.spsa import raw_parameters
 from rookery.core.stats.spsa import Tune, as_lines, as_pairs, as_setoption, late_mean
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.show.charts import Chart, ReferenceLine, draw_chart, make_scale, place
-from rookery.server.farm.show.kinds.kind_page import ComparingPage
-from rookery.server.farm.show.run_parts import CopiedText, FormPart
 from rookery.server.http.form import AREA, NUMBER, Input, declare
 from rookery.server.http.pages.drawing import Point
 from rookery.server.http.pages.formatting import format_plural
-from rookery.server.runs.run.statistics import ShownElo
+from rookery.server.show.charts import Chart, ReferenceLine, draw_chart, make_scale, place
+from rookery.server.show.kinds.kind_page import ComparingPage
+from rookery.server.show.run_parts import CopiedText, FormPart
+from rookery.server.show.statistics import ShownElo
 
 MOST_PATHS = 40
 """How many parameters of a tune are drawn. The table below the chart has all of them."""

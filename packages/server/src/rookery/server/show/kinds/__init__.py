@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rookery.core.model.kinds import Fixed, Kind, SprtTest, SpsaTuning
-from rookery.server.farm.show.kinds.fixed import FixedPage
-from rookery.server.farm.show.kinds.kind_page import KindPage
-from rookery.server.farm.show.kinds.sprt import SprtPage
-from rookery.server.farm.show.kinds.spsa import SpsaPage
+from rookery.server.show.kinds.fixed import FixedPage
+from rookery.server.show.kinds.kind_page import KindPage
+from rookery.server.show.kinds.sprt import SprtPage
+from rookery.server.show.kinds.spsa import SpsaPage
 
 __all__ = ["FORM_PAGES", "page_of"]
 

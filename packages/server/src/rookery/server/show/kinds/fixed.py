@@ -6,11 +6,11 @@ from typing import ClassVar
 
 from rookery.core.model.kinds import Fixed
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.show.charts import Chart
-from rookery.server.farm.show.kinds.kind_page import ComparingPage, draw_elo_chart
-from rookery.server.farm.show.run_parts import FormPart
 from rookery.server.http.pages.formatting import format_count, format_plural
-from rookery.server.runs.run.statistics import ShownElo
+from rookery.server.show.charts import Chart
+from rookery.server.show.kinds.kind_page import ComparingPage, draw_elo_chart
+from rookery.server.show.run_parts import FormPart
+from rookery.server.show.statistics import ShownElo
 
 
 @dataclass(frozen=True, slots=True)

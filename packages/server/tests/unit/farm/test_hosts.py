@@ -3,8 +3,8 @@
 from msgspec import UNSET
 
 from rookery.core.model.machine import ClaimedAbilities
+from rookery.server.farm.hosts import FleetSnapshot, Roster, group_hosts
 from rookery.server.farm.views import KnownMachine
-from rookery.server.machines.hosts import FleetSnapshot, Roster, group_hosts
 from tests.makers import NOW, grant, later, make_machine, make_run, working_with
 
 

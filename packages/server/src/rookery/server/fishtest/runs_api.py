@@ -22,12 +22,12 @@ from rookery.core.protocol.user_queries import (
     parse_task_name,
 )
 from rookery.server.engines.privacy import Privacy, name_of
+from rookery.server.engines.visible_runs import VisibleRuns
 from rookery.server.farm import read_values
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.purge import BadTask
 from rookery.server.farm.views import NO_SPEED, FleetViews, RunSpeed, UnknownRun
-from rookery.server.farm.visible_runs import VisibleRuns
 from rookery.server.http.endpoint import LOOP, THREAD, Endpoints, Work
 from rookery.server.http.faults import NotFound
 from rookery.server.http.turns import SearchPlaces

@@ -5,10 +5,10 @@ from typing import ClassVar, Protocol
 
 from rookery.core.model.kinds import Kind
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.show.charts import Chart, ReferenceLine, draw_chart, make_scale, place
-from rookery.server.farm.show.run_parts import CopiedText, FormPart
 from rookery.server.http.pages.formatting import format_elo_interval, format_plural
-from rookery.server.runs.run.statistics import ShownElo, show_elo
+from rookery.server.show.charts import Chart, ReferenceLine, draw_chart, make_scale, place
+from rookery.server.show.run_parts import CopiedText, FormPart
+from rookery.server.show.statistics import ShownElo, show_elo
 
 WIDEST = 2.5
 """Elo bands up to this many times as wide as the last one are shown whole, as in run_charts.js."""

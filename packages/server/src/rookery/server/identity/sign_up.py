@@ -3,6 +3,7 @@
 import re
 
 from rookery.core.protocol.people import Application
+from rookery.server.identity.accounts import Accounts, NewUser
 from rookery.server.identity.login import HOUR, Frequency, Throttle, origin_of
 from rookery.server.identity.users import (
     AccountRefused,
@@ -12,7 +13,6 @@ from rookery.server.identity.users import (
     UserExists,
     Users,
 )
-from rookery.server.people.accounts import Accounts, NewUser
 
 SIGN_UPS_PER_ADDRESS = Frequency(5, HOUR)
 MOST_WAITING = 500

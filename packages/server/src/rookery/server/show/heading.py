@@ -9,9 +9,9 @@ from rookery.core.model.run import Run
 from rookery.core.model.task import Task
 from rookery.core.model.timecontrol import base_seconds
 from rookery.server.farm.rules.diagnosis import RunDiagnosis, RunFinding
-from rookery.server.farm.show.kinds import page_of
-from rookery.server.farm.show.run_row import StatusLabel, Tone, label_status
 from rookery.server.http.pages.formatting import format_duration, format_time_control
+from rookery.server.show.kinds import page_of
+from rookery.server.show.run_row import StatusLabel, Tone, label_status
 
 STARTING = StatusLabel("starting", Tone.LIVE, "◔")
 STALLED = StatusLabel("stalled", Tone.YELLOW, "◐")

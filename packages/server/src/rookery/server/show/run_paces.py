@@ -13,9 +13,9 @@ from rookery.core.model.task import Task
 from rookery.server.farm.fleet import Fleet
 from rookery.server.farm.reads import FleetReads
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.show.run_row import ListedRun, RunRow, make_run_row
 from rookery.server.farm.views import RunSpeed
-from rookery.server.runs.run.statistics import WINDOW, estimate_speed
+from rookery.server.show.run_row import ListedRun, RunRow, make_run_row
+from rookery.server.show.statistics import WINDOW, estimate_speed
 
 MOST_NEW = 50
 

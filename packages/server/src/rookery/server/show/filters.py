@@ -19,7 +19,11 @@
 from collections.abc import Callable, Mapping
 
 from rookery.core.model.timecontrol import parse
-from rookery.server.farm.show.run_description import (
+from rookery.server.http.pages.linked_text import split_links
+from rookery.server.http.pages.marks import draw_columns
+from rookery.server.show.game_words import describe_points, name_ending, spell_result
+from rookery.server.show.heading import describe_earlier, list_run_tabs
+from rookery.server.show.run_description import (
     describe_conditions,
     describe_question,
     describe_run,
@@ -32,8 +36,8 @@ from rookery.server.farm.show.run_description import (
     name_test,
     spell_options,
 )
-from rookery.server.farm.show.run_parts import name_scale, spell_bounds
-from rookery.server.farm.show.run_row import (
+from rookery.server.show.run_parts import name_scale, spell_bounds
+from rookery.server.show.run_row import (
     describe_time_left,
     find_share,
     label_status,
@@ -41,16 +45,12 @@ from rookery.server.farm.show.run_row import (
     show_elo,
     shows_pairs,
 )
-from rookery.server.farm.show.run_tables import (
+from rookery.server.show.run_tables import (
     address_task,
     describe_task_state,
     draw_parameter,
     tell_event,
 )
-from rookery.server.http.pages.linked_text import split_links
-from rookery.server.http.pages.marks import draw_columns
-from rookery.server.runs.games.words import describe_points, name_ending, spell_result
-from rookery.server.runs.run.heading import describe_earlier, list_run_tabs
 
 RUN_FILTERS: Mapping[str, Callable[..., object]] = {
     "bounds": spell_bounds,

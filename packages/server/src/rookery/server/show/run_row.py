@@ -15,7 +15,7 @@ from rookery.server.http.pages.formatting import (
     format_time_left,
 )
 from rookery.server.http.pages.marks import LlrBar
-from rookery.server.runs.run.statistics import (
+from rookery.server.show.statistics import (
     ShownElo,
     estimate_run_elo,
     estimate_seconds_left,

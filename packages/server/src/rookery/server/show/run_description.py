@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from rookery.core.http_places import is_web_address
 from rookery.core.model.plan import Plan, Side
 from rookery.core.model.run import Run
-from rookery.server.farm.show.kinds import page_of
 from rookery.server.http.pages.formatting import format_plural, format_time_control
+from rookery.server.show.kinds import page_of
 
 GITHUB = "https://github.com/"
 SHORT = 10

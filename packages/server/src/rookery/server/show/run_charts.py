@@ -8,8 +8,6 @@ import msgspec
 
 from rookery.core.model.run import Run
 from rookery.server.farm.rules.answers import ChartPoint
-from rookery.server.farm.show.charts import Chart, draw_chart, make_scale, thin_out
-from rookery.server.farm.show.kinds import page_of
 from rookery.server.http.pages.drawing import MARKS
 from rookery.server.http.pages.formatting import (
     format_decimal,
@@ -18,7 +16,9 @@ from rookery.server.http.pages.formatting import (
     format_rate,
     shorten_count,
 )
-from rookery.server.runs.run.statistics import ShownElo, leave_out_purged
+from rookery.server.show.charts import Chart, draw_chart, make_scale, thin_out
+from rookery.server.show.kinds import page_of
+from rookery.server.show.statistics import ShownElo, leave_out_purged
 
 RATE_POINTS = 48
 """The number of intervals over which a run's speed is measured. Shorter ones would fluctuate."""

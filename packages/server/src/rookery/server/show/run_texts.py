@@ -3,9 +3,9 @@
 from rookery.core.model.run import Run
 from rookery.core.model.timecontrol import LONG_SECONDS, base_seconds
 from rookery.core.protocol.v1 import SummaryStyle
-from rookery.server.farm.show.kinds import page_of
-from rookery.server.farm.show.run_parts import CopiedText
 from rookery.server.farm.summaries import summary
+from rookery.server.show.kinds import page_of
+from rookery.server.show.run_parts import CopiedText
 
 LONG_PRESET = "LTC"
 

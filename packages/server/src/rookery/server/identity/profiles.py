@@ -15,9 +15,11 @@ from rookery.core.model.engine import Catalogue
 from rookery.core.model.events import Action, about_user
 from rookery.core.protocol.codec import BadField
 from rookery.core.protocol.people import MeChange
-from rookery.server.farm.repositories import parse_repository
+from rookery.core.repositories import parse_repository
+from rookery.server.identity.accounts import Accounts
 from rookery.server.identity.bearers import Caller
 from rookery.server.identity.login import HOUR, Frequency, LoginAttempts, Throttle
+from rookery.server.identity.sign_up import BAD_EMAIL, EMAIL, NAME_TAKEN
 from rookery.server.identity.users import (
     ORDINARY,
     AccountConflict,
@@ -30,8 +32,6 @@ from rookery.server.identity.users import (
     UnknownUser,
     User,
 )
-from rookery.server.people.accounts import Accounts
-from rookery.server.people.sign_up import BAD_EMAIL, EMAIL, NAME_TAKEN
 
 NEW_ADDRESSES = Frequency(5, HOUR)
 LINK_MAILS = Frequency(5, HOUR)
