@@ -142,9 +142,6 @@ Bounds = Annotated[
 ]
 
 
-# Writes flags as words, to pass the same values to another process.
-
-
 def as_words(*groups: Any) -> list[str]:
     """Write dataclasses of flags as words that parse to the same values."""
     words: list[str] = []

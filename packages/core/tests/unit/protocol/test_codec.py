@@ -36,7 +36,7 @@ def test_the_field_of_a_fault_is_named_by_its_path() -> None:
 
 
 def test_a_missing_field_is_named() -> None:
-    with pytest.raises(codec.MissingField, match=r"^losses: is missing$"):
+    with pytest.raises(codec.BadField, match=r"^losses: is missing$"):
         READER.read(b'{"wins":1}')
 
 
@@ -94,7 +94,7 @@ def test_what_a_database_cannot_hold_is_replaced(sent: bytes, kept: str) -> None
 
 
 def test_a_fault_is_answered_with_the_path_first() -> None:
-    assert codec.MissingField(field="stats").at("/api/update_task") == (
+    assert codec.BadField(field="stats", text="is missing").at("/api/update_task") == (
         "/api/update_task: stats: is missing"
     )
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec import UNSET, Raw
 
 from rookery.core.protocol import worker_answers
-from rookery.core.protocol.codec import MissingField, encode, encode_timed
+from rookery.core.protocol.codec import BadField, encode, encode_timed
 from rookery.core.protocol.kinds.sprt import SprtTask
 from rookery.core.protocol.runs import TASK_ARGS, fold, list_given
 from rookery.core.protocol.worker_answers import (
@@ -142,7 +142,7 @@ def test_an_error_is_heard_whatever_else_is_missing() -> None:
 
 
 def test_an_answer_without_task_alive_is_a_fault() -> None:
-    with pytest.raises(MissingField, match="task_alive"):
+    with pytest.raises(BadField, match="task_alive: is missing"):
         worker_answers.ALIVE.read(b'{"duration":0.1}')
 
 
@@ -169,5 +169,5 @@ def test_our_worker_reads_a_foreign_servers_task() -> None:
 @pytest.mark.parametrize("name", ["tc", "resolved_base", "new_signature", "book"])
 def test_a_task_that_lacks_what_an_official_worker_needs_is_a_fault(name: str) -> None:
     args = {key: value for key, value in ARGS.items() if key != name}
-    with pytest.raises(MissingField, match=name):
+    with pytest.raises(BadField, match=f"{name}: is missing"):
         TASK_ARGS.read(body(args))

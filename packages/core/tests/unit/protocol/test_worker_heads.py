@@ -10,7 +10,6 @@ import pytest
 from rookery.core.protocol.codec import BadField, NotAnObject, NotJson, TooLarge, WireFault
 from rookery.core.protocol.worker_heads import (
     HEAD_BYTES,
-    CredentialsLate,
     LongText,
     begin_long_text,
     scan_head,
@@ -35,7 +34,7 @@ def test_the_credentials_of_an_official_worker_are_found_in_the_head() -> None:
 
 
 def test_credentials_after_the_long_text_are_not_looked_for() -> None:
-    with pytest.raises(CredentialsLate):
+    with pytest.raises(WireFault, match="password and worker_info must"):
         scan_head((b'{"pgn": "' + TEXT * 20)[:HEAD_BYTES]).read_credentials()
 
 

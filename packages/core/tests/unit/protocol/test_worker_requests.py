@@ -5,7 +5,7 @@ from msgspec import UNSET
 
 from rookery.core.model.task import Results
 from rookery.core.protocol import worker_requests
-from rookery.core.protocol.codec import BadBody, BadField, MissingField, Reader, TooLarge, WireFault
+from rookery.core.protocol.codec import BadField, Reader, TooLarge, WireFault
 from rookery.core.protocol.worker_requests import SpsaWish
 from tests.unit.protocol.samples import (
     BODIES,
@@ -46,7 +46,7 @@ def test_credentials_are_always_asked_for(endpoint: str, place: str) -> None:
 @pytest.mark.parametrize("key", sorted(WORKER_INFO))
 def test_every_key_of_worker_info_is_wanted(key: str) -> None:
     info = {name: value for name, value in WORKER_INFO.items() if name != key}
-    with pytest.raises(MissingField, match=rf"^worker_info\.{key}: is missing$"):
+    with pytest.raises(BadField, match=rf"^worker_info\.{key}: is missing$"):
         worker_requests.REQUEST_TASK.read(body({**ENVELOPE, "worker_info": info}))
 
 
@@ -184,7 +184,7 @@ def test_a_log_line_needs_no_task() -> None:
 
 @pytest.mark.parametrize("ids", [{"run_id": RUN_ID}, {"task_id": 1}])
 def test_a_log_line_names_run_and_task_together(ids: Json) -> None:
-    with pytest.raises(BadBody, match="come together"):
+    with pytest.raises(WireFault, match="come together"):
         worker_requests.WORKER_LOG.read(body({**ENVELOPE, "message": "hello", **ids}))
 
 

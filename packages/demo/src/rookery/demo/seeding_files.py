@@ -100,9 +100,6 @@ def invent_log(failure: Event) -> str:
     )
 
 
-# Uploaded files.
-
-
 def invent_net(chance: Random) -> tuple[str, bytes]:
     """Return a small net and its file name, which contains its hash."""
     weights = chance.randbytes(24_000)

@@ -239,9 +239,6 @@ class LatencyMeasured(msgspec.Struct, frozen=True, tag=True):
 Event = GameStarted | GameEnded | PairEnded | LatencyMeasured
 
 
-# Failures of an engine, or of a file of the match.
-
-
 class EngineFault(Exception):
     """The engine failed the runner; the game in progress is lost for it."""
 

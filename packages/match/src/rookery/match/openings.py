@@ -14,8 +14,6 @@ from pathlib import Path, PurePath
 
 import chess
 
-# An opening: the start of a game pair.
-
 
 @dataclass(frozen=True, slots=True)
 class Opening:

@@ -144,9 +144,6 @@ def _slot(found: Results, signature: int) -> SlotResult:
     )
 
 
-# Hands out the pairs of a task one by one until it is stopped.
-
-
 class PairSupply:
     """Hands out pairs. The match takes them, and the follower of the match stops it."""
 

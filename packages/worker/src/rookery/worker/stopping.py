@@ -46,9 +46,6 @@ async def cancel_and_wait(*tasks: "asyncio.Task[Any]") -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-# What a worker shows while it works.
-
-
 @dataclass(frozen=True, slots=True)
 class WorkerStatus:
     """The present activity of the worker."""

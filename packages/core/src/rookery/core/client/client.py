@@ -129,9 +129,6 @@ def _upload_query(file: Path, engine: str) -> str:
     return urllib.parse.urlencode(given)
 
 
-# Users and teams.
-
-
 class PeopleCalls(ApiCalls):
     """The calls about accounts and teams."""
 

@@ -175,9 +175,6 @@ def create(
 STOCKFISH_NPS = STOCKFISH.speed.reference or 0.0
 
 
-# Speed of a run and work done by a machine, as people read them.
-
-
 def nodes_per_second(tasks: Iterable[Task]) -> float:
     """Return the nodes per second over all cores of the active tasks."""
     return sum(task.machine.cores * task.machine.nps for task in tasks if task.active)

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, get_args
 from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
 
-from rookery.core.protocol.codec import BadField, MissingField, WireFault, read_value
+from rookery.core.protocol.codec import BadField, WireFault, read_value
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ def read_fields(
             with checks:
                 found |= _read_field(info, plain[info.encode_name], checks, place)
         elif info.required and checks.are_right(place):
-            checks.add(MissingField(field=place))
+            checks.add(BadField(field=place, text="is missing"))
     return found
 
 

@@ -36,14 +36,6 @@ class NotAnObject(WireFault):
     """the body is not a JSON object"""
 
 
-class BadBody(WireFault):
-    """{text}"""
-
-
-class MissingField(WireFault):
-    """{field}: is missing"""
-
-
 class BadField(WireFault):
     """{field}: {text}"""
 
@@ -146,9 +138,9 @@ def _make_field_fault(error: str) -> WireFault:
     text, place = (head, tail.strip(".`")) if found else (error, "")
     if text.startswith(_MISSING):
         field = text.removeprefix(_MISSING).rstrip("`")
-        return MissingField(field=f"{place}.{field}".lstrip("."))
+        return BadField(field=f"{place}.{field}".lstrip("."), text="is missing")
     if not place:
-        return NotAnObject() if text.startswith("Expected `object`") else BadBody(text=text)
+        return NotAnObject() if text.startswith("Expected `object`") else WireFault(text)
     return BadField(field=place, text=_simplify(text))
 
 

@@ -134,9 +134,6 @@ def format_residual(residual: float) -> float | Literal["inf"]:
     return "inf" if math.isinf(residual) else residual
 
 
-# The server's quota with GitHub, as rate_limit shows it.
-
-
 class QuotaDocument(Struct, frozen=True, gc=False, kw_only=True):
     """Calls allowed, left and made, and when the count starts anew (UNIX seconds)."""
 

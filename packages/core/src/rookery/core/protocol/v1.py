@@ -17,8 +17,6 @@ from rookery.core.protocol.user_documents import ArgsDocument
 from rookery.core.protocol.user_queries import FixedElo, LiveElo
 from rookery.core.stats.sprt import Flag
 
-# The common fields of answers that are a page of a longer list.
-
 
 class PageOf(Struct, frozen=True, kw_only=True):
     """A page of a list: its number, and whether there is another one after it."""
@@ -154,9 +152,6 @@ class SummaryStyle(enum.StrEnum):
 
     FISHTEST = "fishtest"
     OPENBENCH = "openbench"
-
-
-# Uploads and engines in the JSON API.
 
 
 class UploadedFile(Struct, frozen=True, kw_only=True):

@@ -33,10 +33,6 @@ _SCALAR = re.compile(rb'[^\s,:"\[\]{}]++')
 _MARK = re.compile(rb'"(?:[^"\\]++|\\.)*+"|["\[\]{}]', re.DOTALL)
 
 
-class CredentialsLate(WireFault):
-    """password and worker_info must come within the first 65,536 bytes of a body that is longer"""
-
-
 @dataclass(frozen=True, slots=True)
 class Head:
     """The complete values in the head by key, and the key of the one that continues after it."""
@@ -50,7 +46,10 @@ class Head:
         """Return the credentials; raise a WireFault where they are missing or not well-formed."""
         password, info = self.values.get("password"), self.values.get("worker_info")
         if password is None or info is None:
-            raise CredentialsLate
+            raise WireFault(
+                "password and worker_info must come within the first 65,536 bytes of a body"
+                " that is longer"
+            )
         return CREDENTIALS.read(b'{"password":%b,"worker_info":%b}' % (password, info))
 
 

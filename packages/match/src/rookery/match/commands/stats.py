@@ -228,9 +228,6 @@ def outlook(  # noqa: PLR0913 - each is a flag
     _tell(answer, as_json=json)
 
 
-# The lines of a tune.
-
-
 @dataclass(frozen=True, slots=True)
 class SpsaSteps:
     """The steps of a parameter at one iteration, and how far a result of +1 moves it."""

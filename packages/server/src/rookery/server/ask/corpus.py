@@ -30,8 +30,6 @@ USUAL_OPTIONS = Side(tag="-", commit="").options
 RUN_PREFIX, ACTION_PREFIX, COMMIT_PREFIX = "run/", "action/", "commit/"
 DOC_PREFIX, UPLOAD_PREFIX = "doc/", "upload/"
 
-# Runs
-
 
 def describe_run(run: Run) -> Document | None:
     """Return the document of a run; None for a deleted one.
@@ -137,8 +135,6 @@ def classify_time(tc: str) -> str:
     return "stc" if seconds else ""
 
 
-# Lines of the log
-
 _WORDLESS = frozenset({Action.NEW_RUN, Action.FINISHED_RUN, Action.DELETE_RUN, Action.RESTORE_RUN})
 LOGGED = frozenset(
     action
@@ -172,9 +168,6 @@ def describe_action(event: Event, engines: Sequence[str]) -> Document | None:
         user=event.actor,
         time=event.at,
     )
-
-
-# Commits
 
 
 class KnownCommit(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -217,8 +210,6 @@ def find_commit_address(repository: str, commit: str) -> str:
     return f"{repository.removesuffix('.git')}{between}{commit}"
 
 
-# Pages of our docs
-
 PICTURE = "!["
 
 
@@ -243,9 +234,6 @@ def describe_doc_page(page: DocPage) -> Document:
         body=_join((rest if titled else text,)),
         url=f"/docs/{page.name}",
     )
-
-
-# Uploads
 
 
 class UploadedText(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -45,9 +45,6 @@ _FORMAT = "--format=tformat:%H%x00%an%x00%at%x00%B"
 _LOG = ("-c", "log.mailmap=false", "-c", "log.showSignature=false", "log", "-z", _FORMAT)
 
 
-# Reading, which blocks
-
-
 @dataclass(frozen=True, slots=True)
 class ReadCommit:
     """A commit as read from git's output."""
@@ -185,9 +182,6 @@ def _read_commit(commit: str, author: str, seconds: str, message: str) -> ReadCo
     )
 
 
-# Rows
-
-
 @dataclass(frozen=True, slots=True)
 class IndexedHistory:
     """A repository whose commits are indexed for an engine, or for none."""
@@ -297,9 +291,6 @@ class Histories:
             tell(len(batch))
             await asyncio.sleep(0)
         return added
-
-
-# The job: histories that engines' records ask for
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,9 +186,6 @@ def read_doc_pages() -> tuple[DocPage, ...]:
     return ()
 
 
-# The contents of a slice, computed in threads.
-
-
 @dataclass(frozen=True, slots=True)
 class DescribedSlice:
     """Documents to write, keys to remove, and the position up to which they are complete."""

@@ -43,9 +43,6 @@ async def do_nothing(_write: Transaction) -> None:
     """Add nothing to the transaction: the default for `then`."""
 
 
-# What a document is converted to
-
-
 @dataclass(frozen=True, slots=True)
 class CutPassage:
     text: str
@@ -134,8 +131,6 @@ def make_rows(documents: Iterable[Document], stop_words: frozenset[str]) -> Inde
 def _encode(rows: list[dict[str, object]]) -> str:
     return msgspec.json.encode(rows).decode()
 
-
-# Writing
 
 REMOVAL = (
     "ask_postings_remove",

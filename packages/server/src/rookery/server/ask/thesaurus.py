@@ -98,8 +98,6 @@ def _list_phrases(terms: Sequence[str]) -> Iterator[Phrase]:
             yield tuple(terms[first : first + length])
 
 
-# Inflected forms
-
 ENDINGS = ("", "s", "es", "ed", "ing", "d")
 DOUBLED = "bdgmnprt"
 VOWELS = "aeiou"
@@ -141,9 +139,6 @@ def _list_forms(stem: str) -> Iterator[str]:
         yield from (stem + "ed", stem + "ing", stem + "es")
         if stem[-1] in DOUBLED and stem[-2] in VOWELS:
             yield from (stem + stem[-1] + "ed", stem + stem[-1] + "ing")
-
-
-# Files
 
 
 @dataclass(frozen=True, slots=True)

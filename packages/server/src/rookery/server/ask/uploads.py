@@ -104,9 +104,6 @@ class UploadRows(UserFileRows[StoredUpload]):
             return bool(await write("files_may_go"))
 
 
-# Checks while an upload arrives
-
-
 class UploadReader:
     """Distinguishes PDF from text by the first bytes, and refuses anything else."""
 
@@ -139,9 +136,6 @@ class UploadReader:
             raise FileRefused("This is neither a PDF nor a text in UTF-8.") from None
         if "\0" in text:
             raise FileRefused("This is neither a PDF nor a text in UTF-8.")
-
-
-# Reading the text of an upload, in a thread
 
 
 def read_text(upload: StoredUpload, blobs: Blobs) -> str:

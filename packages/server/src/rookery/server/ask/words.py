@@ -49,9 +49,6 @@ def read_stop_words(path: Path = STOP_WORDS) -> frozenset[str]:
     return frozenset(word for line in read_word_lists(path) for word in line.split())
 
 
-# Terms
-
-
 def split_word(word: str) -> list[str]:
     """Return the terms of one word as written: itself, and its parts if it has several."""
     whole = word.lower()
@@ -80,9 +77,6 @@ def count_terms(title: str, text: str, stop_words: frozenset[str]) -> Counter[st
     for term in list_terms(title, stop_words):
         counts[term] += TITLE_WEIGHT
     return counts
-
-
-# Cleaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +113,6 @@ def drop_control_characters(text: str) -> str:
 def _only_points_elsewhere(words: str) -> bool:
     """Whether a line without its link contains nothing but words such as `closes`."""
     return all(word.lower() in LINK_WORDS for word in WORD.findall(words))
-
-
-# Passages
 
 
 def cut_passages(text: str) -> list[str]:
@@ -179,8 +170,6 @@ def _split_line(line: str) -> Iterator[str]:
         first = end
     yield line[first:]
 
-
-# Snippets
 
 SNIPPET_WORDS = 40
 LEAD = 6

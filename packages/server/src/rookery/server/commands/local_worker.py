@@ -130,9 +130,6 @@ class LocalWorker:
         )
 
 
-# The keeper.
-
-
 class Released(Exception):
     """The owner wants the command to end. `seconds` is how long that may take."""
 

@@ -173,9 +173,6 @@ def _joined(word: str, alone: str, parts: tuple[Expression, ...], given: Paramet
     return f"({word.join([alone, *conditions])})"
 
 
-# Which fields of the log each event fills, as scripts read them.
-
-
 def action_columns(event: Event) -> tuple[object, ...]:
     """Return an event as a row; absent values are null."""
     return (

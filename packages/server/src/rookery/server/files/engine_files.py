@@ -192,9 +192,6 @@ def net_name(file_name: str, digits: str) -> str:
     return named if WHOLE_NAME.fullmatch(named) else digits
 
 
-# Uploaded programs, which are played without being built.
-
-
 @dataclass(frozen=True, slots=True)
 class StoredProgram:
     """The row of a program; `name` is its file name, shown to people."""

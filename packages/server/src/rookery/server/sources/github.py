@@ -175,9 +175,6 @@ class _NotFound(Exception):
     """GitHub has no such commit, or does not show it."""
 
 
-# Uses GitHub's API or git, whichever can answer.
-
-
 class SourceAccess(Finder, Archiver, Surveyor, Differ, Protocol):
     """A source of commits and their files; blocks."""
 

@@ -95,9 +95,6 @@ def _our_surroundings() -> tuple[tuple[Path, ...], tuple[tuple[str, str], ...]]:
     return readable, (("PYTHONPATH", found),)
 
 
-# Checks early whether the bundled engine starts on this machine.
-
-
 async def find_bundled_trouble(sandbox: Sandbox, threads: Threads) -> str:
     """Why the bundled engine does not start; empty if it does."""
     built = await threads.io(find_installed, EngineOrder(FLEDGLING, "", ""))

@@ -62,9 +62,6 @@ class Answerer(Protocol):
         ...
 
 
-# Citations, checked while an answer is still being written.
-
-
 def check_citations(pieces: Iterable[str], count: int) -> Iterator[str]:
     """Yield the pieces, without citations of passages that do not exist."""
     held = ""

@@ -178,9 +178,6 @@ class OllamaDialect:
 DIALECTS: Mapping[str, Dialect] = {each.name: each for each in (OpenAiDialect(), OllamaDialect())}
 
 
-# The prompt.
-
-
 def make_messages(grounds: Grounds, limits: ModelLimits, mark: str) -> list[dict[str, str]]:
     """Return the messages to the model: instructions, the earlier conversation, quotations and the
     question."""
@@ -233,9 +230,6 @@ def _describe_passage(number: int, passage: FoundPassage) -> str:
         *passage.statistics,
     )
     return "; ".join(field for field in fields if field) + f"\n{passage.text}"
-
-
-# The call.
 
 
 class ModelAnswerer:

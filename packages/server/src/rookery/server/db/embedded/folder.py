@@ -56,11 +56,10 @@ def folder_problem(error: OSError, path: Path) -> Problem:
     )
 
 
-# Where everything of the embedded database lies below the data folder.
-
-
 @dataclass(frozen=True, slots=True)
 class Layout:
+    """Where everything of the embedded database lies below the data folder."""
+
     data: Path
 
     @property

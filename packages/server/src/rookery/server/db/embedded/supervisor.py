@@ -91,12 +91,12 @@ def _hear_only(_number: int, _frame: FrameType | None) -> None:
     """Do nothing: the wake-up descriptor has received the signal."""
 
 
-# A postgres process from start to end, as its supervisor sees it.
-
 STATUS_LINE = 7  # its index in postmaster.pid
 
 
 class Postmaster:
+    """A postgres process from start to end, as its supervisor sees it."""
+
     def __init__(self, layout: Layout, binaries: Path) -> None:
         self._layout = layout
         self._log_start = cluster.end_of(layout.log)

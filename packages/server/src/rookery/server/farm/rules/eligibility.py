@@ -212,9 +212,6 @@ def reasons(runs: Iterable[Run], machine: Machine, past: Past = NO_PAST) -> dict
     return counts
 
 
-# The scheduler's settings that an installation may choose.
-
-
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The scheduler's settings; the defaults are the contract's. The machine limit counts per user,
