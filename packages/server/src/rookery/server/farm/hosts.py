@@ -195,7 +195,7 @@ class MachineRoster:
         self._work: SharedWork[str, Roster] = SharedWork()
 
     async def load(self) -> Roster:
-        """Return the roster; raises what the fleet's views raise while another process takes over."""
+        """Return the roster; raises what the fleet's views raise during a takeover."""
         return self._kept.get("") or await self._work("", self._make)
 
     async def _make(self) -> Roster:
