@@ -19,7 +19,7 @@ import asyncpg
 
 import rookery.core
 from rookery.server.db.embedded import cluster, folder
-from rookery.server.db.embedded.folder import START_FAILED
+from rookery.server.db.embedded.folder import START_FAILED, FolderBusy
 from rookery.server.db.pool import AWAY, EventLog, quiet
 from rookery.server.db.target import Problem, Target, other_database, socket_target
 
@@ -247,7 +247,8 @@ class EmbeddedServer:
         elif event == "down":
             self._ready.clear()
         elif event == "failed":
-            self._fail(Problem(said["problem"]))
+            kind = FolderBusy if said["kind"] == FolderBusy.__name__ else Problem
+            self._fail(kind(said["problem"]))
 
     def _fail(self, problem: Problem) -> None:
         self.failure = problem

@@ -160,7 +160,7 @@ def say(event: str, **fields: object) -> None:
 
 
 def fail(problem: Problem) -> None:
-    say("failed", problem=problem, **problem.fields)
+    say("failed", kind=type(problem).__name__, problem=problem, **problem.fields)
 
 
 class Supervisor:
