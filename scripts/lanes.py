@@ -18,9 +18,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # is ended.
 PATIENCE = 3
 LEAST_PATIENCE = 300
-# How many stages run at once: most tests wait for processes and databases (a test of storage works
-# a quarter of its time), so three keep a core busy.
-LANES = min(8, 3 * len(os.sched_getaffinity(0)))
+# How many stages run at once: most tests wait for processes and databases, so two keep a core busy.
+# With three, servers under test stop so slowly that their own time limits end them.
+LANES = min(8, 2 * len(os.sched_getaffinity(0)))
 # Keep compiled modules: tests start hundreds of processes, each of which would compile all its
 # imports.
 KEEPING = {"PYTHONDONTWRITEBYTECODE": ""}

@@ -107,19 +107,19 @@ FIRST = (
 
 # Chains run in parallel, longest first; within a chain, each stage needs the ones before it.
 CHAINS = (
-    *halves("acceptance", 280),
-    (tier("wire", 310),),
+    *halves("acceptance", 300),
+    (tier("wire", 400),),
     (
-        Stage("asgi", 310, ("asgi/scripts/test",), {"PYTHON": sys.executable}),
+        Stage("asgi", 400, ("asgi/scripts/test",), {"PYTHON": sys.executable}),
         # Both Rookery and rookery-asgi in one environment without a lock, for the next stage only.
         tool("together", 60, "python", "scripts/together.py"),
         Stage("on_rookery_asgi", 150, on_rookery_asgi(), ON_ROOKERY_ASGI | DETECTION),
     ),
-    (tier("takeovers", 270),),
-    *halves("faults", 230),
-    *halves("storage", 190),
+    (tier("takeovers", 300),),
+    *halves("faults", 300),
+    *halves("storage", 300),
     (tier("pages", 260),),
-    (tier("unit", 110),),
+    (tier("unit", 120),),
     tuple(alone(package, 30) for package in ALONE),
     (tool("types", 90, "mypy"), tool("imports", 20, "lint-imports", "--no-cache")),
     (tier("outside", 90),),
