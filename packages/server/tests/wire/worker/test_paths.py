@@ -204,4 +204,7 @@ async def test_the_way_to_the_commit_is_short(path: str) -> None:
         functions = passed.between(Reader.read, PrimaryTerm.put)
         way = [each for each in functions if not each.is_in(DECISIONS)]
         assert len(way) <= MOST_FUNCTIONS, sorted(each.name for each in way)
-        assert len({each.file for each in functions}) <= MOST_FILES
+        files = {each.file for each in functions}
+        assert len(files) <= MOST_FILES, " ".join(
+            sorted(each.rpartition("/rookery/")[2] for each in files)
+        )
